@@ -1,0 +1,375 @@
+"""The frozen records that cross stages, and the Arrow schema that each one has.
+
+Every record is a frozen dataclass; its schema is derived from its field types, so the two cannot drift apart:
+
+    >>> schema(Message)
+    role: string not null
+    content: string not null
+
+Records go to Parquet with `to_table` and come back, validated by type, with `from_table`.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, TypeVar
+
+import pyarrow as pa
+
+KEY_VERSION = 1  # part of every request id: raise it when the meaning of a request changes
+
+Outcome = Literal["ok", "failed"]
+FailReason = Literal["", "too_long", "refused", "filtered", "engine_death", "bad_text"]
+ParseStatus = Literal[
+    "ok", "ambiguous", "bad_format", "invalid_label", "empty", "truncated", "truncated_reasoning", "refused"
+]
+
+
+def digest(value: object) -> str:
+    """SHA-256 (hex) of a value's canonical JSON: sorted keys, no spaces, raw Unicode; lone surrogates are kept apart."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Message:
+    """One chat message."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn of a dialogue."""
+
+    turn_id: str
+    speaker: str
+    text: str
+    reply_to: str | None = None
+    mentions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One binary gold label of a multi-label item."""
+
+    name: str
+    value: bool
+
+
+@dataclass(frozen=True)
+class Span:
+    """A replaced span of generated text: code-point offsets in the mixed text, the original and its translation."""
+
+    start: int
+    end: int
+    original: str
+    translation: str
+    language: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """One row of a corpus. `item_hash` covers what a model can be shown; gold may be corrected without re-asking."""
+
+    corpus: str
+    item_id: str
+    source_id: str
+    twin_id: str | None
+    cluster_id: str
+    split: str
+    language: str
+    switching: str  # none, random, phrase, dependency, llm
+    variant: int  # k: 0 for the original sentence
+    text: str | None = None
+    turns: tuple[Turn, ...] = ()
+    topic: str | None = None
+    question: str | None = None
+    options: tuple[str, ...] = ()
+    category: str | None = None  # answerable, or the kind of unanswerable question
+    label: str | None = None  # gold class (satire, topic), or the right option's text (QA)
+    flags: tuple[Flag, ...] = ()
+    references: tuple[str, ...] = ()
+    domain: str | None = None
+    spans: tuple[Span, ...] = ()
+    item_hash: str = ""
+
+    def __post_init__(self) -> None:
+        """Fill in the content hash; a stored one that disagrees is a corrupt row."""
+        shown = [self.text, [dataclasses.astuple(t) for t in self.turns], self.topic, self.question, list(self.options)]
+        found = digest(shown)
+        if self.item_hash not in ("", found):
+            raise ValueError(f"item {self.item_id!r} of {self.corpus!r}: its content does not match its hash")
+        object.__setattr__(self, "item_hash", found)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Everything about decoding that can change an answer. None leaves a field to the engine's default."""
+
+    temperature: float = 0.0
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    max_tokens: int = 2048
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the grid: corpus + split × task × model × setting × seed, with all that its requests depend on."""
+
+    run_id: str
+    corpus: str
+    split: str
+    snapshot: str  # the corpus snapshot's content hash
+    task: str
+    model: str
+    setting: str
+    seed: int
+    template_version: str
+    run_digest: str
+    sampling: Sampling
+    population: int  # items of the corpus slice that the manifest names; a cell with fewer answers is not complete
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A rendered prompt, kept once."""
+
+    prompt_sha256: str
+    template_version: str
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One row of a run's frozen plan."""
+
+    run_id: str
+    item_id: str
+    item_hash: str
+    source_id: str
+    cluster_id: str
+    language: str
+    switching: str
+    request_id: str
+    prompt_sha256: str
+    seed: int | None  # None at temperature 0, where a seed cannot change the answer
+    order: tuple[str, ...]  # classes or options, as the prompt shows them
+    shot_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What came back for one (run, item), as it came. Parsing is not part of it."""
+
+    run_id: str
+    corpus: str
+    split: str
+    task: str
+    model: str
+    setting: str
+    run_seed: int
+    item_id: str
+    item_hash: str
+    source_id: str
+    cluster_id: str
+    language: str
+    switching: str
+    request_id: str
+    prompt_sha256: str
+    status: Outcome
+    reason: FailReason
+    text: str
+    reasoning: str | None
+    finish_reason: str
+    order: tuple[str, ...]
+    shot_ids: tuple[str, ...]
+    seed: int | None
+    seed_honoured: bool | None  # None: not known
+    system_folded: bool
+    run_digest: str
+    prompt_tokens: int
+    completion_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cost_usd: float
+    latency_s: float
+    engine: str  # fingerprint: engine, version, device, dtype
+    reused_from: str | None  # the run that paid for this answer, if another one did
+    created_at: datetime
+    row_sha256: str = ""
+
+    def __post_init__(self) -> None:
+        """Fill in the row's digest, by which one of two rows for the same request wins, whatever the file order."""
+        if not self.row_sha256:
+            object.__setattr__(self, "row_sha256", digest(_plain(self)))
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """How one raw answer is read: a value only when `status` is ok."""
+
+    status: ParseStatus
+    value: str | None = None  # class name, option, JSON text: the task says which
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Counts of one part for one run, published by the actor that wrote it; the object's name carries them all."""
+
+    run_id: str
+    part: str
+    at_ms: int
+    done: int
+    failed: int
+    unparsed: int
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
+
+
+@dataclass(frozen=True)
+class Score:
+    """One number of the grid, and how it was made. Rates and F1 are fractions in [0, 1]; NaN never stands for missing."""
+
+    corpus: str
+    split: str
+    task: str
+    model: str
+    setting: str
+    language: str  # "all": every language of the slice
+    switching: str  # "all": every method of the slice
+    metric: str
+    value: float | None  # mean over seeds of the per-seed values; None: not defined here, `note` says why
+    note: str
+    n: int  # items per seed
+    expected: int  # items of the full slice
+    clusters: int
+    seeds: tuple[int, ...]
+    per_seed: tuple[float | None, ...]
+    sd_over_seeds: float | None  # sample sd (n-1); None with one seed
+    unparsed: float  # share of rows
+    failed: float  # share of rows
+    signature: str
+    ci_low: float | None = None  # 95 % interval over clusters
+    ci_high: float | None = None
+    effective_n: float | None = None
+    design_effect: float | None = None
+
+
+def _plain(value: Any) -> Any:
+    """A record as plain JSON-able values."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def record_digest(record: Any) -> str:
+    """SHA-256 of a record's fields, by name."""
+    return digest(_plain(record))
+
+
+T = TypeVar("T")
+
+_ARROW: dict[type, pa.DataType] = {
+    str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_(), datetime: pa.timestamp("us", tz="UTC")
+}  # fmt: skip
+
+
+def _arrow_type(hint: Any) -> tuple[pa.DataType, bool]:
+    """(Arrow type, nullable) of a field's type."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        (inner,) = (a for a in args if a is not types.NoneType)
+        return _arrow_type(inner)[0], True
+    if origin is Literal:
+        return pa.string(), False
+    if origin is tuple:
+        inner, nullable = _arrow_type(args[0])
+        return pa.list_(pa.field("item", inner, nullable=nullable)), False
+    if dataclasses.is_dataclass(hint):
+        return pa.struct(list(schema(typing.cast(type, hint)))), False
+    return _ARROW[hint], False
+
+
+@functools.cache
+def schema(record: type) -> pa.Schema:
+    """The Arrow schema of a record type."""
+    hints = typing.get_type_hints(record)
+    fields = [(f.name, *_arrow_type(hints[f.name])) for f in dataclasses.fields(record)]
+    return pa.schema([pa.field(name, kind, nullable=nullable) for name, kind, nullable in fields])
+
+
+def to_table(record: type[T], rows: Iterable[T]) -> pa.Table:
+    """Records as a table with the record's schema."""
+    rows = list(rows)
+    columns = {f.name: [_column_value(getattr(r, f.name)) for r in rows] for f in dataclasses.fields(record)}  # type: ignore[arg-type]
+    return pa.table(columns, schema=schema(record))
+
+
+def _column_value(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _plain(value)
+    return [_column_value(v) for v in value] if isinstance(value, tuple) else value
+
+
+def from_table(record: type[T], table: pa.Table) -> list[T]:
+    """A table's rows as records; a column that the schema lacks or has otherwise raises ValueError."""
+    wanted = schema(record)
+    if table.schema.names != wanted.names:
+        raise ValueError(f"{record.__name__}: columns {table.schema.names}, expected {wanted.names}")
+    return [_build(record, row) for row in table.cast(wanted).to_pylist()]
+
+
+def _build(record: type, row: Mapping[str, Any]) -> Any:
+    return record(**{name: _value(hint, row[name]) for name, hint in _hints(record).items()})
+
+
+@functools.cache
+def _hints(record: type) -> dict[str, Any]:
+    hints = typing.get_type_hints(record)
+    return {f.name: hints[f.name] for f in dataclasses.fields(record)}
+
+
+def _value(hint: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    if typing.get_origin(hint) is tuple:
+        inner = typing.get_args(hint)[0]
+        return tuple(_value(inner, v) for v in value)
+    return _build(hint, value) if dataclasses.is_dataclass(hint) else value
+
+
+def request_seed(run_seed: int, item_id: str) -> int:
+    """The seed of one request: the first 31 bits of SHA-256 of (run seed, item id), so it never depends on order."""
+    return int(digest([run_seed, item_id])[:8], 16) >> 1
+
+
+def prompt_digest(messages: Sequence[Message]) -> str:
+    """The identity of a rendered prompt."""
+    return digest([[m.role, m.content] for m in messages])
+
+
+def request_id(prompt_sha256: str, run_digest: str, seed: int | None) -> str:
+    """The identity of a request: everything that can change its answer, and nothing else."""
+    return digest([KEY_VERSION, prompt_sha256, run_digest, seed])[:32]
+
+
+def balanced_order(names: Sequence[str], source_id: str) -> tuple[str, ...]:
+    """An order of classes or options drawn from a hash of the source, so twins, variants and seeds all share it."""
+    return tuple(sorted(names, key=lambda name: digest([source_id, name])))
