@@ -1,0 +1,81 @@
+"""What a score family is: it turns judged answers into statistics, and statistics into numbers.
+
+The statistics of one answer are a vector of F numbers that may be added up. A metric is a function of a sum of such
+vectors, over any leading axes: the same function gives a slice, a seed, a cluster resample or a whole grid at once.
+
+    answers ── statistics ──> (n, F) ── sum over a slice ──> (F,) ── total ──> value
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mixgrid.records import Item
+
+Array = npt.NDArray[np.float64]
+Verdict = Literal["ok", "unparsed", "failed"]
+EMPTY = "no rows"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One distinct answer, as its task reads it: a value only when the verdict is ok."""
+
+    verdict: Verdict
+    value: str | None = None
+    order: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number of a family. `total` maps (..., F) to (...), NaN where there is nothing to divide by."""
+
+    name: str
+    total: Callable[[Array], Array]
+    version: int = 1
+    options: str = ""  # what a reader must know to compare it: policies, tokenizer
+    undefined: Callable[[Array], str] = lambda total: ""  # why the value of this one sum must not be shown
+
+    @property
+    def signature(self) -> str:
+        """Name, version and options, in sacrebleu's style."""
+        return "|".join(part for part in (self.name, f"v:{self.version}", self.options) if part)
+
+    def value(self, total: Array) -> tuple[float | None, str]:
+        """The value of one sum (F,), or None and the reason."""
+        why = self.undefined(total)
+        if why:
+            return None, why
+        value = float(self.total(total))
+        return (None, "n/a (nothing to divide by)") if np.isnan(value) else (value, "")
+
+
+class Family(Protocol):
+    """All metrics that share one kind of statistics."""
+
+    name: str
+    signature: str  # name, version and all that the statistics depend on: part of the cache's key
+    features: tuple[str, ...]  # what each of the F numbers counts
+    metrics: tuple[Metric, ...]
+    headline: tuple[str, ...]  # the metrics that a table shows first; they get intervals
+    baselines: Mapping[str, Callable[[Array], Array]]  # trivial system → its statistics, from anyone's (..., F)
+    votes: Mapping[str, Callable[[Array], Array]]  # tie rule → statistics of the vote, from those of the runs (R, n, F)
+
+    def facts(self, item: Item, gold: str) -> Hashable:
+        """All of an item that its statistics depend on; items that share it are judged together."""
+        ...
+
+    def statistics(self, facts: Sequence[Hashable], answers: Sequence[Answer]) -> Array:
+        """The (n, F) statistics of n pairs of an item's facts and an answer to it."""
+        ...
+
+
+def ratio(over: npt.ArrayLike, under: npt.ArrayLike, empty: float = np.nan) -> Array:
+    """Quotient, element by element; `empty` where there is nothing to divide by."""
+    over, under = np.broadcast_arrays(np.asarray(over, dtype=np.float64), np.asarray(under, dtype=np.float64))
+    out: Array = np.full(under.shape, empty)
+    np.divide(over, under, out=out, where=under != 0)
+    return out
