@@ -1,0 +1,93 @@
+r"""Cells that hold a structure: dialogues and replaced spans.
+
+dialogue   "Ani: kamu where?\nBudi: di rumah, @Ani"      → two turns; a line without a speaker goes on with the turn
+           [{"speaker": "Ani", "text": "kamu where?"}, {"speaker": "Budi", "text": "…", "reply_to": "0"}]
+spans      [{"start": 11, "end": 19, "original": "promis", "translation": "promised", "language": "en"}]
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mixgrid.corpora.base import RowError
+from mixgrid.records import Span, Turn
+
+_SPEAKER = re.compile(r"\s*(?P<speaker>[^\s:][^:\n]{0,49}?)\s*:\s?(?P<text>.*)", re.DOTALL)
+_MENTION = re.compile(r"@([\w.-]*\w)")
+
+
+def turns(value: Any) -> tuple[Turn, ...]:
+    """The turns of a dialogue, from lines of text or from a list (a JSON list in a csv cell too)."""
+    if isinstance(value, str) and not value.lstrip().startswith("["):
+        found = _lines(value)
+    else:
+        found = [_turn(number, record) for number, record in enumerate(_list("dialogue", value))]
+    if not found:
+        raise RowError("empty dialogue")
+    return tuple(found)
+
+
+def _lines(text: str) -> list[Turn]:
+    spoken: list[tuple[str, str]] = []
+    for line in text.split("\n"):
+        match = _SPEAKER.fullmatch(line.removesuffix("\r"))
+        if match:
+            spoken.append((match["speaker"], match["text"]))
+        elif spoken:
+            spoken[-1] = (spoken[-1][0], f"{spoken[-1][1]}\n{line}")
+        elif line.strip():
+            raise RowError(f"the dialogue begins without a speaker: {line[:40]!r}")
+    speakers = {speaker for speaker, _ in spoken}
+    return [
+        Turn(str(number), speaker, said, mentions=tuple(m for m in _MENTION.findall(said) if m in speakers))
+        for number, (speaker, said) in enumerate(spoken)
+    ]
+
+
+def _turn(number: int, record: Any) -> Turn:
+    speaker, text = (record.get("speaker"), record.get("text")) if isinstance(record, Mapping) else (None, None)
+    if not isinstance(speaker, str) or not isinstance(text, str):
+        raise RowError(f"turn {number} of the dialogue lacks `speaker` or `text`")
+    reply_to = record.get("reply_to")
+    return Turn(
+        turn_id=str(record.get("turn_id", number)),
+        speaker=speaker,
+        text=text,
+        reply_to=None if reply_to is None else str(reply_to),
+        mentions=tuple(str(name) for name in record.get("mentions") or ()),
+    )
+
+
+def spans(value: Any, text: str | None) -> tuple[Span, ...]:
+    """Replaced spans in the order of the text; each must stand where it says."""
+    found = tuple(_span(record) for record in _list("spans", value))
+    end = 0
+    for span in found:
+        if not end <= span.start <= span.end or (text or "")[span.start : span.end] != span.translation:
+            raise RowError(f"span {span.start}..{span.end} does not hold {span.translation!r} in the text")
+        end = span.end
+    return found
+
+
+def _span(record: Any) -> Span:
+    try:
+        start, end = record["start"], record["end"]
+        words = record["original"], record["translation"], record["language"]
+    except (TypeError, KeyError):
+        raise RowError("a span lacks start, end, original, translation or language") from None
+    if not (isinstance(start, int) and isinstance(end, int) and all(isinstance(word, str) for word in words)):
+        raise RowError("a span's start and end are whole numbers, the rest is text")
+    return Span(start, end, *words)
+
+
+def _list(what: str, value: Any) -> list[Any]:
+    if value is None or value == "":
+        return []
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        raise RowError(f"{what} is no JSON list: {value[:40]!r}") from None
+    if not isinstance(found, list):
+        raise RowError(f"{what} is no list")
+    return found

@@ -1,0 +1,117 @@
+"""Immutable snapshots of corpora in the store, addressed by the content of their items.
+
+    corpora/<corpus>/<first 16 of the digest>/items-<chunk>-of-<chunks>-….parquet
+
+The digest does not depend on the order of the rows. Chunks are named by number, and a snapshot is whole when a listing
+shows every one of them, so a write that was cut off is never read and the next one completes it.
+"""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mixgrid.errors import UserError
+from mixgrid.records import Item, from_table, to_table
+from mixgrid.store import Part, Store
+
+CHUNK_ROWS = 20_000
+_STEM = re.compile(r"items-(\d{5})-of-(\d{5})")
+_encode = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=vars
+).encode
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One state of a corpus in the store."""
+
+    corpus: str
+    digest: str
+    items: int
+
+    @property
+    def folder(self) -> str:
+        """Where its parts lie."""
+        return _folder(self.corpus, self.digest)
+
+
+def content_digest(items: Sequence[Item]) -> str:
+    """SHA-256 over the digests of all items, sorted by item id; UserError names ids that two items share."""
+    ordered = sorted(items, key=lambda item: item.item_id)
+    _refuse_twice(ordered)
+    whole = hashlib.sha256()
+    for item in ordered:
+        whole.update(item_digest(item).encode())
+    return whole.hexdigest()
+
+
+def item_digest(item: Item) -> str:
+    """`records.record_digest` of an item, gold included, by a path that is quick enough for 600,000 of them."""
+    return hashlib.sha256(_encode(vars(item)).encode("utf-8")).hexdigest()
+
+
+def write_snapshot(items: Sequence[Item], store: Store) -> Snapshot:
+    """Write the items of one corpus, unless the store holds these very items already."""
+    (corpus,) = {item.corpus for item in items}
+    snapshot = Snapshot(corpus, content_digest(items), len(items))
+    if not _parts(store, snapshot.folder):
+        ordered = sorted(items, key=lambda item: (item.split, item.item_id))
+        starts = range(0, len(ordered), CHUNK_ROWS)
+        for number, start in enumerate(starts):
+            chunk = to_table(Item, ordered[start : start + CHUNK_ROWS])
+            store.put_table(snapshot.folder, f"items-{number:05}-of-{len(starts):05}", chunk)
+    return snapshot
+
+
+def load_table(store: Store, corpus: str, digest: str, split: str | None = None) -> pa.Table:
+    """A snapshot's rows, of one split or all; the digest may be cut to its first 16 digits."""
+    parts = _parts(store, _folder(corpus, digest))
+    if not parts:
+        raise UserError(
+            f"the store {store.url} holds no whole snapshot {digest[:16]} of corpus '{corpus}'; "
+            "plan or run the grid again where the corpus can be read: that writes it"
+        )
+    tables = [store.read(part) for part in parts]
+    if split is not None:
+        tables = [table.filter(pc.equal(table["split"], split)) for table in tables]
+    return pa.concat_tables(tables)
+
+
+def load(store: Store, corpus: str, digest: str, split: str | None = None) -> list[Item]:
+    """A snapshot's items, of one split or all, in the order of (split, item id)."""
+    return from_table(Item, load_table(store, corpus, digest, split))
+
+
+def _folder(corpus: str, digest: str) -> str:
+    return f"corpora/{corpus}/{digest[:16]}"
+
+
+def _parts(store: Store, folder: str) -> list[Part]:
+    """One part for each chunk of a whole snapshot; none where a chunk is missing.
+
+    Two library versions may have written the same chunk as other bytes: the first by name is as good as any.
+    """
+    chunks: dict[tuple[int, int], Part] = {}
+    for part in sorted(store.parts(folder).whole):
+        match = _STEM.fullmatch(part.stem)
+        if match:
+            chunks.setdefault((int(match[2]), int(match[1])), part)
+    for count in sorted({count for count, _ in chunks}):
+        if all((count, number) in chunks for number in range(count)):
+            return [chunks[count, number] for number in range(count)]
+    return []
+
+
+def _refuse_twice(ordered: Sequence[Item]) -> None:
+    twice = [item_id for item_id, n in Counter(item.item_id for item in ordered).items() if n > 1]
+    if twice:
+        raise UserError(
+            f"corpus '{ordered[0].corpus}': {len(twice)} item ids stand there more than once: "
+            f"{', '.join(repr(i) for i in twice[:5])}; map `item_id` to a column whose values are unique"
+        )

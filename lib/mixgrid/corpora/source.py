@@ -1,0 +1,70 @@
+"""The bytes of a corpus file: a local path, an s3:// object, or a file of the Hugging Face hub at a pinned revision."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+from mixgrid.corpora.catalogue import Corpus
+from mixgrid.errors import UserError
+from mixgrid.store import NotFound, Store
+
+_HUB = re.compile(r"hf://datasets/(?P<repo>[^/@]+/[^/@]+)(?:@(?P<revision>[^/]+))?/(?P<file>.+)")
+
+
+def fetch(corpus: Corpus, path: str) -> bytes:
+    """The file's bytes; UserError says how to get a file that is not there."""
+    if path.startswith("hf://"):
+        return _read(corpus, path, _from_hub(corpus, path))
+    if path.startswith("s3://"):
+        return _from_s3(corpus, path)
+    if "://" in path:
+        raise UserError(f"{corpus.where}: path {path!r} is neither a file, s3://bucket/key nor hf://datasets/…")
+    return _read(corpus, path, Path(path))
+
+
+def _read(corpus: Corpus, named: str, path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise _absent(corpus, named) from None
+    except OSError as error:
+        raise UserError(f"{corpus.where}: {named} cannot be read ({error.strerror}); name a readable file") from None
+
+
+def _from_s3(corpus: Corpus, path: str) -> bytes:
+    folder, _, name = path.rpartition("/")
+    try:
+        return Store.open(folder).get(name)
+    except NotFound:
+        raise _absent(corpus, path) from None
+
+
+def _from_hub(corpus: Corpus, path: str) -> Path:
+    """The file in the hub's local cache, fetched once. A branch is refused: its rows may change under the grid."""
+    match = _HUB.fullmatch(path)
+    revision = unquote(match["revision"] or "") if match else ""
+    if match is None or revision in ("", "main", "master"):
+        raise UserError(
+            f"{corpus.where}: path {path!r} must pin a revision: hf://datasets/ORG/NAME@COMMIT/FILE; "
+            "the commit stands on the data set's page under `Files and versions`, `History`"
+        )
+    from huggingface_hub import hf_hub_download  # imports an HTTP stack that local corpora have no use for
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+
+    try:
+        return Path(hf_hub_download(match["repo"], match["file"], repo_type="dataset", revision=revision))
+    except LocalEntryNotFoundError as error:
+        raise UserError(f"{corpus.where}: {path} is not in the local cache, and the hub cannot be reached") from error
+    except EntryNotFoundError:
+        raise _absent(corpus, path) from None
+    except HfHubHTTPError as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(
+            f"{corpus.where}: the hub refuses {path}: {reason}; is HF_TOKEN set and access granted?"
+        ) from error
+
+
+def _absent(corpus: Corpus, path: str) -> UserError:
+    return UserError(
+        f"{corpus.where}: {path} is not there. {corpus.entry.obtain or 'Put the file there or mend `path`'}"
+    )

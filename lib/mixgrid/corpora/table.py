@@ -1,0 +1,214 @@
+"""Reader `table`: csv, tsv, JSON, JSONL or Parquet by the entry's declared column map.
+
+- {"id": "007", "sentence": "Primarul a promised un pod.", "split": "test", "label": "satire"}
+  columns: {item_id: id, text: sentence, split: split, label: label}
+  constants: {language: ro-en, switching: random}
+"""
+
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mixgrid.corpora.base import BadRow, RowError, settle
+from mixgrid.corpora.catalogue import SWITCHING, Columns, Corpus, CorpusEntry, Scalar, SourceFile
+from mixgrid.corpora.nested import spans, turns
+from mixgrid.corpora.rows import FileBytes, Row, format_of, rows
+from mixgrid.corpora.source import fetch
+from mixgrid.errors import UserError, allowed
+from mixgrid.records import Flag, Item
+
+YES_NO = {"yes": True, "1": True, "true": True, "no": False, "0": False, "false": False}
+
+
+def read(corpus: Corpus) -> list[Item]:
+    """The items of a corpus whose entry maps its columns."""
+    _refuse_incomplete(corpus)
+    items: list[Item] = []
+    bad: list[BadRow] = []
+    sources = corpus.sources
+    for index, source in enumerate(sources):
+        prefix = f"{index}-" if len(sources) > 1 else ""
+        _read_file(_Map(corpus, source, prefix), items, bad)
+    return settle(corpus, items, bad)
+
+
+@dataclass(frozen=True)
+class _Map:
+    """The column map as it applies to one file."""
+
+    corpus: Corpus
+    source: SourceFile
+    prefix: str  # of ids made from row numbers, where several files count from 0
+
+    @property
+    def entry(self) -> CorpusEntry:
+        return self.corpus.entry
+
+    @property
+    def columns(self) -> Columns:
+        return self.corpus.entry.columns
+
+    def constant(self, field: Scalar) -> str | None:
+        return self.source.constants.get(field, self.entry.constants.get(field))
+
+
+def _read_file(mapping: _Map, items: list[Item], bad: list[BadRow]) -> None:
+    entry, path = mapping.entry, mapping.source.path
+    kind = entry.format or format_of(path, mapping.corpus.where)
+    seen: dict[str, None] = {}  # a set that keeps the file's order
+    found = 0
+    for row in rows(FileBytes(path, fetch(mapping.corpus, path), kind, entry.quoting)):
+        if isinstance(row, BadRow):
+            bad.append(row)
+            continue
+        found += 1
+        seen.update(dict.fromkeys(row.values))
+        try:
+            items.append(_item(mapping, row))
+        except RowError as error:
+            bad.append(BadRow(path, row.number, str(error)))
+    if found:
+        _refuse_missing(mapping, seen)
+
+
+def _item(mapping: _Map, row: Row) -> Item:
+    columns, values = mapping.columns, row.values
+    item_id = _required(mapping, "item_id", values) if columns.item_id else f"{mapping.prefix}{row.number - 1}"
+    source_id = _scalar(mapping, "source_id", values) or item_id
+    text = _text(mapping, values)
+    return Item(
+        corpus=mapping.corpus.name,
+        item_id=item_id,
+        source_id=source_id,
+        twin_id=_scalar(mapping, "twin_id", values),
+        cluster_id=_scalar(mapping, "cluster_id", values) or source_id,
+        split=_required(mapping, "split", values),
+        language=_required(mapping, "language", values),
+        switching=_switching(_scalar(mapping, "switching", values) or "none"),
+        variant=_variant(_scalar(mapping, "variant", values) or "0"),
+        text=text,
+        turns=turns(_get(values, columns.dialogue)) if columns.dialogue else (),
+        topic=_scalar(mapping, "topic", values),
+        question=_scalar(mapping, "question", values),
+        options=_strings(values, columns.options),
+        category=_scalar(mapping, "category", values),
+        label=_required(mapping, "label", values) if columns.label else mapping.constant("label"),
+        flags=tuple(Flag(name, _yes_no(name, _get(values, column))) for name, column in columns.flags.items()),
+        references=tuple(r for r in _strings(values, columns.references) if r.strip()),
+        domain=_scalar(mapping, "domain", values),
+        spans=spans(_get(values, columns.spans), text) if columns.spans else (),
+    )
+
+
+def _scalar(mapping: _Map, field: Scalar, values: Mapping[str, Any]) -> str | None:
+    """A field's text in our spelling, from its column or the declared constant; an empty cell is None."""
+    column: str | None = getattr(mapping.columns, field)
+    raw = cell(_get(values, column)) if column else None
+    if not raw:
+        return mapping.constant(field)
+    spellings = mapping.entry.values.get(field)
+    if spellings is None:
+        return raw
+    if raw not in spellings:
+        raise RowError(f"{field} {raw!r} is not under `values.{field}`; {allowed(raw, spellings)}")
+    return spellings[raw]
+
+
+def _required(mapping: _Map, field: Scalar, values: Mapping[str, Any]) -> str:
+    value = _scalar(mapping, field, values)
+    if value is None:
+        raise RowError(f"no {field}: the cell is empty, and `constants.{field}` is not set")
+    return value
+
+
+def _text(mapping: _Map, values: Mapping[str, Any]) -> str | None:
+    """The text as it stands; None only where the corpus has dialogues instead."""
+    text = _scalar(mapping, "text", values)
+    if mapping.columns.text and not (text and text.strip()):
+        raise RowError("empty text")
+    return text
+
+
+def _switching(method: str) -> str:
+    if method not in SWITCHING:
+        raise RowError(
+            f"unknown switching method {method!r}; {allowed(method, SWITCHING)} (or map it: `values.switching`)"
+        )
+    return method
+
+
+def _variant(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise RowError(f"variant {text!r} is no whole number")
+    return int(text)
+
+
+def _yes_no(name: str, value: Any) -> bool:
+    text = cell(value) or ""
+    if text.strip().lower() not in YES_NO:
+        raise RowError(f"flag '{name}' is {text!r}; allowed in any case: {', '.join(YES_NO)}")
+    return YES_NO[text.strip().lower()]
+
+
+def _strings(values: Mapping[str, Any], columns: list[str]) -> tuple[str, ...]:
+    """One column that holds a list, or one text a column."""
+    found = [_get(values, column) for column in columns]
+    if len(found) == 1 and isinstance(found[0], list):
+        found = found[0]
+    return tuple(cell(value) or "" for value in found)
+
+
+def _get(values: Mapping[str, Any], column: str | None) -> Any:
+    """A column's value; in JSON `a.b` is b inside a, unless a column bears that very name."""
+    if column is None or column in values:
+        return values.get(column or "")
+    found: Any = values
+    for part in column.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
+
+
+def cell(value: Any) -> str | None:
+    """A cell as text. Parquet reads a column of nulls as NaN and integers beside nulls as 7.0: None and '7'."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list | dict):
+        raise RowError(f"a {type(value).__name__} stands where text is wanted: {str(value)[:40]}")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return None if math.isnan(value) else str(int(value)) if value.is_integer() else repr(value)
+    return str(value)
+
+
+def _declared(columns: Columns) -> dict[str, str]:
+    """Every column that the map names, and the key that names it."""
+    found: dict[str, str] = {}
+    for field, value in columns:
+        names = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+        found.update({name: field for name in names if name})
+    return found
+
+
+def _refuse_missing(mapping: _Map, seen: Mapping[str, None]) -> None:
+    """A misspelt column would read as empty everywhere."""
+    for column, field in _declared(mapping.columns).items():
+        if column not in seen and column.partition(".")[0] not in seen:
+            near = difflib.get_close_matches(column, seen, n=1)
+            guess = f"did you mean {near[0]!r}? " if near else ""
+            raise UserError(
+                f"{mapping.corpus.where}: key 'columns.{field}': {mapping.source.path} has no column {column!r}; "
+                f"{guess}Its columns: {', '.join(seen)}"
+            )
+
+
+def _refuse_incomplete(corpus: Corpus) -> None:
+    columns = corpus.entry.columns
+    if not (columns.text or columns.dialogue):
+        raise UserError(f"{corpus.where}: key 'columns': map `text` or `dialogue`, or there is nothing to ask about")
+    for field in ("split", "language"):
+        given = [corpus.entry.constants, *({**f.constants} for f in corpus.sources)]
+        if not getattr(columns, field) and not any(field in constants for constants in given):
+            raise UserError(f"{corpus.where}: key 'columns': map `{field}`, or set it under `constants`")
