@@ -8,7 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from mixgrid.parse import Raw
 from mixgrid.records import Item, Parsed
+
+__all__ = ["Raw", "Setting", "Task"]
 
 
 @dataclass(frozen=True)
@@ -19,17 +22,6 @@ class Setting:
     template: str  # a file under templates/
     shots: int = 0
     thinking: bool | None = None  # the model's own thinking switch; None leaves it alone
-
-
-@dataclass(frozen=True)
-class Raw:
-    """What came back for one item, as parsers see it."""
-
-    text: str
-    reasoning: str | None = None
-    finish_reason: str = "stop"
-    status: str = "ok"
-    reason: str = ""
 
 
 class Task(Protocol):
