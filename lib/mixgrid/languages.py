@@ -11,8 +11,8 @@ the raw text; what stands here is for comparing: answers with labels, prediction
 
 import difflib
 import functools
+import itertools
 import re
-import sys
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -133,7 +133,8 @@ def words(text: str) -> list[str]:
 @functools.cache
 def _word() -> re.Pattern[str]:
     r"""`\w` is L*, N* and the underscore; without the marks, Bengali and vocalised Arabic would be cut to pieces."""
-    marks = "".join(c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c)[0] == "M")
+    places = itertools.chain(range(0x300, 0x20000), range(0xE0000, 0xE0200))  # where Unicode has marks
+    marks = "".join(c for c in map(chr, places) if unicodedata.category(c)[0] == "M")
     return re.compile(rf"\w[\w{marks}]*(?:[\u200c\u200d]+[\w{marks}]+)*")
 
 

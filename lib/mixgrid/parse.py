@@ -50,7 +50,7 @@ TAGS = Tags.of(
     (word for one in LANGUAGES.values() for word in one.reasoning_words),
 )
 _THINK = frozenset({"think", "thinking", "thought"})
-_TAG = re.compile(r"<\s*(/?)\s*([^\s<>/]{1,40})(?:\s[^<>]*)?(/?)>")
+_TAG = re.compile(r"<\s*(?:(/)\s*)?([^\s<>/]{1,40})(?:\s[^<>]*?)?(/?)>")
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,9 @@ def _objects(text: str) -> Iterator[dict[str, object] | Parsed]:
     while at >= 0:
         try:
             end = _PLAIN.raw_decode(text, at)[1]
-        except (ValueError, RecursionError):  # not an object, or nested past all sense
+        except RecursionError:  # nested past all sense: no answer, and each level would be tried again
+            return
+        except ValueError:
             end = at + 1
         else:
             try:

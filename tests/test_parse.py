@@ -1,0 +1,290 @@
+"""Answer parsing: every way in which answers were seen to go wrong, and that nothing is ever guessed."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mixgrid.parse import (
+    TAGS,
+    Raw,
+    aliases,
+    json_field,
+    json_flags,
+    label,
+    last_tag,
+    letter,
+    outside,
+    tagged,
+)
+from mixgrid.records import Parsed
+
+LOOKUP = aliases({"factual": ["factual", "factuală"], "satire": ["satiră", "satirică"]})
+OPTIONS = ("Medan", "Solo", "Bandung", "Medan kota", "No correct answer")
+FLAGS = ("Humorous", "Sarcastic")
+FINISH = st.sampled_from(["stop", "length", "content_filter", ""])
+PIECES = st.sampled_from(
+    ["<think>", "</think>", "<raspuns>", "</răspuns>", "<rationament>", "</rationament>", "satiră", "factual", " ",
+     "&lt;", '{"answer":', '"C"', "}", "{", "nu pot", "<PERSON>", "<raspuns/>",
+     "NaN", '"Humorous":1', ",", "\ud800", "C", "\n"]
+)  # fmt: skip
+NOISY = st.text() | st.lists(PIECES | st.text(max_size=3), max_size=14).map("".join)
+
+
+def read(text: str, finish_reason: str = "stop", reasoning: str | None = None) -> Parsed:
+    return tagged(Raw(text, reasoning, finish_reason), TAGS, LOOKUP)
+
+
+# Tags (cases 24, 25, 27, 28)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<raspuns>satiră</raspuns>",
+        "<răspuns>satiră</răspuns>",
+        "<RĂSPUNS> Satirică. </RASPUNS>",
+        "<etichetă>satirica</etichetă>",
+        "<answer>satira</answer>",
+        "<label>satiră</răspuns>",  # mixed names
+        "<jawaban>satiră</jawaban>",
+        "<label>satira",  # never closed, at the end
+        "<raspuns>satiră</raspunss>",  # misspelt closing tag
+        "< raspuns >satiră< / raspuns >",
+        '<raspuns tip="clasa">satiră</raspuns>',
+        "&lt;raspuns&gt;satir&#259;&lt;/raspuns&gt;",
+        "<raspuns>„satiră”</raspuns>",
+        "<raspuns>**satiră** 😂</raspuns>",
+        "R&D crește cu >75% < 80 & <raspuns>satiră</raspuns>",
+        "<PERSON> a zis <GPE>: <raspuns>satiră</raspuns>",
+        "<raspuns>factual</raspuns> ba nu: <raspuns>satiră</raspuns>",
+        "<raspuns>satiră</raspuns> <raspuns>factu",  # the last complete pair
+        "```xml\n<raspuns>\nsatiră\n</raspuns>\n```",
+        "<raspuns><eticheta>satiră</eticheta></raspuns>",
+    ],
+)
+def test_an_answer_in_a_known_tag_is_read(text: str) -> None:
+    assert read(text) == Parsed("ok", "satire")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<think>it could be <raspuns>factual</raspuns></think><raspuns>satiră</raspuns>",
+        "it could be factual\n</think>\n<raspuns>satiră</raspuns>",  # the opener is in the chat template
+        "<raspuns>factual</raspuns></think><raspuns>satiră</raspuns>",
+        "<THINK>a <think> b</think> c</think><raspuns>satiră</raspuns>",
+        "<rationament>exemplu: <raspuns>factual</raspuns></rationament><raspuns>satiră</raspuns>",
+        "<raționament>factual?</raţionament>\n<raspuns>satiră</raspuns>",
+        "<raspuns>satiră</raspuns>\n<rationament>nu e <raspuns>factual</raspuns></rationament>",
+        "<think>[0.2, 0.8]</think><raspuns>satiră</raspuns><think>factual</think>",
+        "<think>I close with </rationament></think><raspuns>satiră</raspuns>",
+    ],
+)
+def test_reasoning_is_set_apart_before_the_answer_is_looked_for(text: str) -> None:
+    assert read(text) == Parsed("ok", "satire")
+
+
+@pytest.mark.parametrize(
+    ("text", "finish_reason", "status"),
+    [
+        ("<think>It is satire because", "length", "truncated_reasoning"),
+        ("<think>so <raspuns>satiră</raspuns> would", "length", "truncated_reasoning"),
+        ("<rationament>E <raspuns>satiră</raspuns> dacă", "length", "truncated_reasoning"),
+        ("<think>It is <raspuns>satiră</raspuns>", "stop", "bad_format"),
+        ("a</think> b <think> <raspuns>satiră</raspuns>", "length", "truncated_reasoning"),
+        ("<raspuns>satir", "length", "truncated"),
+        ("<raspuns>satiră", "length", "truncated"),
+        ("Propoziția pare", "length", "truncated"),
+        ("satiră", "stop", "bad_format"),
+        ("Clasa este satiră.", "stop", "bad_format"),
+        ("nu este satiră, este factual", "stop", "bad_format"),
+        ("<clasă-x>satiră</clasă-x>", "stop", "bad_format"),
+        ("satiră</raspuns>", "stop", "bad_format"),
+        ("<raspuns>nu este satiră, este factual</raspuns>", "stop", "ambiguous"),
+        ("<raspuns>satiră sau factual</raspuns>", "stop", "ambiguous"),
+        ("<raspuns>nu este satiră</raspuns>", "stop", "invalid_label"),
+        ("<raspuns>satire</raspuns>", "stop", "invalid_label"),
+        ("<raspuns>satură</raspuns>", "stop", "invalid_label"),
+        ("<raspuns>ironie</raspuns>", "length", "invalid_label"),
+        ("<raspuns></raspuns>", "stop", "empty"),
+        ("<raspuns/>", "stop", "empty"),
+        ("", "stop", "empty"),
+        (" \n\u200b ", "stop", "bad_format"),
+        ("<think>hm</think>\n", "stop", "empty"),
+        ("Îmi pare rău, nu pot răspunde.", "stop", "refused"),
+        ("I can’t help with that.", "stop", "refused"),
+        ("<raspuns>Nu pot să clasific</raspuns>", "stop", "refused"),
+        ("No answer", "content_filter", "refused"),
+    ],
+)
+def test_what_holds_no_answer_says_why(text: str, finish_reason: str, status: str) -> None:
+    parsed = read(text, finish_reason)
+    assert (parsed.status, parsed.value) == (status, None)
+    assert parsed.note
+
+
+def test_a_refusal_counts_only_without_an_answer() -> None:
+    assert read("Îmi pare rău, dar <raspuns>satiră</raspuns>").value == "satire"
+
+
+def test_reasoning_in_its_own_column_is_never_searched() -> None:
+    assert read("", "length", "e <raspuns>satiră</raspuns>").status == "truncated_reasoning"
+    assert read("", "stop", "e <raspuns>satiră</raspuns>").status == "empty"
+    assert read("<raspuns>factual</raspuns>", "stop", "satiră").value == "factual"
+
+
+@pytest.mark.parametrize(("reason", "status"), [("refused", "refused"), ("filtered", "refused"), ("too_long", "empty")])
+def test_a_failed_row_has_no_answer(reason: str, status: str) -> None:
+    raw = Raw("<raspuns>satiră</raspuns>", status="failed", reason=reason)
+    assert tagged(raw, TAGS, LOOKUP) == Parsed(status, note=reason)  # type: ignore[arg-type]
+    assert json_field(Raw('{"a":"b"}', status="failed", reason=reason), ["a"]).status == status
+
+
+def test_an_alias_of_two_classes_is_refused() -> None:
+    with pytest.raises(ValueError, match="names both"):
+        aliases({"one": ["Da"], "two": ["dă"]})
+
+
+def test_labels_match_whole_never_in_part_or_nearly() -> None:
+    assert [label(text, LOOKUP).status for text in ("satiră.", "satirăx", "satir", "o satiră")] == [
+        "ok", "invalid_label", "invalid_label", "invalid_label",
+    ]  # fmt: skip
+
+
+def test_a_tag_that_stays_open_hides_the_rest() -> None:
+    seen = outside("before <think> after", frozenset({"think"}))
+    assert (seen.text, seen.unfinished) == ("before ", True)
+
+
+def test_hostile_spaces_do_not_stall_the_scanner() -> None:
+    assert last_tag("<" + " " * 50_000 + "<a" + " x" * 50_000, frozenset({"a"})) is None
+
+
+# JSON (cases 20, 22, 23; issue 3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"answer":"C"}',
+        '{"answer":"C"}. Note [1].',
+        'Sure: ```json\n{"Answer": "C"}\n``` hope {it} helps',
+        '{"answer":"A"} no, {"answer":"C"}',
+        '{"answer":"C"} {"other":1}',
+        '<think>[0.2, 0.8] {"answer":"A"}</think>{"answer":"C"}',
+        '{"answer":"A"}</think>{"answer":"C"}',
+        '{{"answer":"C"}}',
+        '{"reasoning":"a {\\"answer\\":\\"A\\"} &quot;","answer":"C"}',
+        '{"reasoning":"two\nlines","answer":"C"}',
+    ],
+)
+def test_the_last_object_that_fits_is_the_answer(text: str) -> None:
+    assert json_field(Raw(text), ["answer", "jawaban"]) == Parsed("ok", "C")
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "note"),
+    [
+        ('{"answer":"A","answer":"B"}', "bad_format", "duplicate key 'answer'"),
+        ('{"answer":"A","Answer":"B"}', "bad_format", "duplicate key 'answer'"),
+        ('{"answer":NaN}', "bad_format", "NaN"),
+        ('{"answer":-Infinity}', "bad_format", "-Infinity"),
+        ('{"answer":"A","p":1e999}', "bad_format", "1e999"),
+        ('{"answer":3}', "bad_format", "answer"),
+        ('{"answer":"\\ud800"}', "bad_format", "half a character"),
+        ('{"answer":" "}', "empty", "answer"),
+        ('{"answer":"A","jawaban":"B"}', "bad_format", "2 of the keys"),
+        ('{"reply":"A"}', "bad_format", "0 of the keys"),
+        ('{"result":{"answer":"A"}}', "bad_format", "0 of the keys"),
+        ("C", "bad_format", "no JSON object"),
+        ('{"a":' * 3000, "bad_format", "no JSON object"),
+        ('{"answer":' + "1" * 5000 + "}", "bad_format", "no JSON object"),
+        ("I'm sorry, I cannot.", "refused", ""),
+    ],
+)
+def test_an_object_that_does_not_fit_is_refused_by_name(text: str, status: str, note: str) -> None:
+    parsed = json_field(Raw(text), ["answer", "jawaban"])
+    assert (parsed.status, parsed.value) == (status, None)
+    assert note in parsed.note
+
+
+def test_a_cut_object_is_truncated() -> None:
+    assert json_field(Raw('{"reply":1} {"answer":"A', finish_reason="length"), ["answer"]).status == "truncated"
+    assert json_field(Raw('<think>{"answer":"A"}', finish_reason="length"), ["answer"]).status == "truncated_reasoning"
+
+
+def test_binary_labels_come_back_in_canonical_form() -> None:
+    parsed = json_flags(Raw('{"sarcastic": false, "HUMOROUS": 1, "why": "x"}'), FLAGS)
+    assert parsed == Parsed("ok", '{"Humorous":1,"Sarcastic":0}')
+
+
+@pytest.mark.parametrize("value", ["2", "-1", '"1"', "1.0", "null", "[1]", '"yes"'])
+def test_a_label_that_is_not_binary_is_refused_by_name(value: str) -> None:
+    parsed = json_flags(Raw(f'{{"Humorous":{value},"Sarcastic":0}}'), FLAGS)
+    assert (parsed.status, parsed.value) == ("invalid_label", None)
+    assert "Humorous" in parsed.note
+
+
+def test_a_missing_label_is_named() -> None:
+    assert json_flags(Raw('{"Humorous":1}'), FLAGS) == Parsed("bad_format", note="no key 'Sarcastic'")
+
+
+# Letters
+
+
+@pytest.mark.parametrize(
+    "text", ["C", "c", " (C) ", "C.", "**C**", "C. Bandung", "c) bandung.", "Bandung", '"BANDUNG"']
+)
+def test_an_option_is_named_by_letter_or_text(text: str) -> None:
+    assert letter(text, OPTIONS) == Parsed("ok", "C")
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [("C. Solo", "ambiguous"), ("A or C", "ambiguous"), ("A, C", "ambiguous"), ("F", "invalid_label"),
+     ("Bandun", "invalid_label"), ("a city", "invalid_label"), ("", "invalid_label"), ("I cannot answer", "refused")],
+)  # fmt: skip
+def test_an_option_is_never_guessed(text: str, status: str) -> None:
+    assert (letter(text, OPTIONS).status, letter(text, OPTIONS).value) == (status, None)
+
+
+def test_a_text_that_two_options_share_is_ambiguous() -> None:
+    assert letter("same", ("Same", "same", "other")).status == "ambiguous"
+    assert letter("B. same", ("Same", "same", "other")) == Parsed("ok", "B")
+
+
+# Properties
+
+
+@given(NOISY, FINISH, st.none() | st.text(max_size=5))
+def test_parsing_never_raises_and_gives_a_value_only_when_ok(text: str, finish: str, reasoning: str | None) -> None:
+    raw = Raw(text, reasoning, finish)
+    parsed = [
+        tagged(raw, TAGS, LOOKUP), json_field(raw, ["answer"]), json_flags(raw, FLAGS), letter(text, OPTIONS),
+    ]  # fmt: skip
+    for one in parsed:
+        assert (one.value is not None) == (one.status == "ok")
+        one.note.encode("utf-8")  # notes go into tables
+    assert parsed[0].value in (None, "satire", "factual")
+
+
+@given(st.text(), FINISH)
+def test_unfinished_reasoning_never_yields_an_answer(thought: str, finish: str) -> None:
+    text = "<think><raspuns>satiră</raspuns>" + thought.replace("<", "")
+    assert tagged(Raw(text, finish_reason=finish), TAGS, LOOKUP).value is None
+
+
+@given(st.text(), st.text(), st.sampled_from(sorted(LOOKUP)), FINISH)
+def test_a_demanded_form_is_read_through_noise(before: str, after: str, alias: str, finish: str) -> None:
+    before, after = (noise.replace("<", "").replace("&", "") for noise in (before, after))
+    raw = Raw(f"{before}<raspuns>{alias}</raspuns>{after}", finish_reason=finish)
+    assert tagged(raw, TAGS, LOOKUP) == Parsed("ok", LOOKUP[alias])
+
+
+@given(st.text(), st.text(st.characters(codec="utf-8", exclude_characters="<")), st.booleans())
+def test_a_field_is_read_through_noise(noise: str, value: str, escaped: bool) -> None:
+    noise = noise.replace("<", "").replace("{", "")
+    answer = json.dumps({"answer": f"x{value}"}, ensure_ascii=escaped)
+    assert json_field(Raw(f"{noise}{answer}{noise}"), ["answer"]) == Parsed("ok", f"x{value}")
