@@ -25,7 +25,17 @@ def turns(value: Any) -> tuple[Turn, ...]:
         found = [_turn(number, record) for number, record in enumerate(_list("dialogue", value))]
     if not found:
         raise RowError("empty dialogue")
+    _refuse_loose_ends(found)
     return tuple(found)
+
+
+def _refuse_loose_ends(found: list[Turn]) -> None:
+    ids = [turn.turn_id for turn in found]
+    for turn in found:
+        if ids.count(turn.turn_id) > 1:
+            raise RowError(f"two turns of the dialogue are {turn.turn_id!r}")
+        if turn.reply_to is not None and turn.reply_to not in ids:
+            raise RowError(f"turn {turn.turn_id!r} of the dialogue replies to {turn.reply_to!r}, which is no turn")
 
 
 def _lines(text: str) -> list[Turn]:

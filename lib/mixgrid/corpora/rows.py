@@ -158,5 +158,5 @@ def _parquet(file: FileBytes) -> Iterator[Row | BadRow]:
             for values in batch.to_pylist():
                 number += 1
                 yield Row(number, values)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise UserError(f"{file.path}: not a readable Parquet file ({error})") from None

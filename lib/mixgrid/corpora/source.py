@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from mixgrid.corpora.catalogue import Corpus
 from mixgrid.errors import UserError
-from mixgrid.store import NotFound, Store
+from mixgrid.store import NotFound, Store, StoreError
 
 _HUB = re.compile(r"hf://datasets/(?P<repo>[^/@]+/[^/@]+)(?:@(?P<revision>[^/]+))?/(?P<file>.+)")
 
@@ -37,6 +37,8 @@ def _from_s3(corpus: Corpus, path: str) -> bytes:
         return Store.open(folder).get(name)
     except NotFound:
         raise _absent(corpus, path) from None
+    except StoreError as error:
+        raise UserError(f"{corpus.where}: {path} cannot be read: {error}") from error
 
 
 def _from_hub(corpus: Corpus, path: str) -> Path:
@@ -49,7 +51,7 @@ def _from_hub(corpus: Corpus, path: str) -> Path:
             "the commit stands on the data set's page under `Files and versions`, `History`"
         )
     from huggingface_hub import hf_hub_download  # imports an HTTP stack that local corpora have no use for
-    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
         return Path(hf_hub_download(match["repo"], match["file"], repo_type="dataset", revision=revision))
@@ -57,7 +59,7 @@ def _from_hub(corpus: Corpus, path: str) -> Path:
         raise UserError(f"{corpus.where}: {path} is not in the local cache, and the hub cannot be reached") from error
     except EntryNotFoundError:
         raise _absent(corpus, path) from None
-    except HfHubHTTPError as error:
+    except (HfHubHTTPError, HFValidationError) as error:
         reason = str(error).splitlines()[0]
         raise UserError(
             f"{corpus.where}: the hub refuses {path}: {reason}; is HF_TOKEN set and access granted?"

@@ -91,7 +91,7 @@ def _item(mapping: _Map, row: Row) -> Item:
         text=text,
         turns=turns(_get(values, columns.dialogue)) if columns.dialogue else (),
         topic=_scalar(mapping, "topic", values),
-        question=_scalar(mapping, "question", values),
+        question=_required(mapping, "question", values) if columns.question else mapping.constant("question"),
         options=_strings(values, columns.options),
         category=_scalar(mapping, "category", values),
         label=_required(mapping, "label", values) if columns.label else mapping.constant("label"),
@@ -206,8 +206,8 @@ def _refuse_missing(mapping: _Map, seen: Mapping[str, None]) -> None:
 
 def _refuse_incomplete(corpus: Corpus) -> None:
     columns = corpus.entry.columns
-    if not (columns.text or columns.dialogue):
-        raise UserError(f"{corpus.where}: key 'columns': map `text` or `dialogue`, or there is nothing to ask about")
+    if not (columns.text or columns.dialogue or columns.question):
+        raise UserError(f"{corpus.where}: key 'columns': map `text`, `dialogue` or `question`, what is asked about")
     for field in ("split", "language"):
         given = [corpus.entry.constants, *({**f.constants} for f in corpus.sources)]
         if not getattr(columns, field) and not any(field in constants for constants in given):

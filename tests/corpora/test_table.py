@@ -1,0 +1,208 @@
+"""The column map: every field from a column or a constant, in our spelling; what does not parse is named."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mixgrid.corpora import read
+from mixgrid.errors import UserError
+from mixgrid.records import Flag, Turn
+from tests.corpora.conftest import Declare
+
+Write = Callable[[str, bytes | list[dict[str, Any]]], Path]
+
+
+def test_fields_come_from_columns_and_constants_and_ids_default_to_their_source(declare: Declare, write: Write) -> None:
+    path = write("c.csv", b"id,text,label\n007,ami jabo,None\n7,NA,NA\n")
+    first, second = read(declare(path))
+    assert (first.item_id, first.source_id, first.cluster_id, first.twin_id) == ("007", "007", "007", None)
+    assert (first.corpus, first.split, first.language, first.switching, first.variant) == (
+        "c",
+        "test",
+        "bn-en",
+        "random",
+        0,
+    )
+    assert [(i.item_id, i.text, i.label) for i in (first, second)] == [("007", "ami jabo", "None"), ("7", "NA", "NA")]
+
+
+def test_the_text_is_not_touched(declare: Declare, write: Write) -> None:
+    text = " \u200bcîs\u0326ţig {loadposition\u2028a\r\nb\u202b👩‍👧 "
+    assert read(declare(write("c.jsonl", [{"id": "1", "text": text, "label": "x"}])))[0].text == text
+
+
+def test_without_an_id_column_the_row_number_is_the_id(declare: Declare, write: Write) -> None:
+    columns = {"text": "text"}
+    rows = [{"text": "a"}, {"text": "b"}]
+    assert [i.item_id for i in read(declare(write("c.jsonl", rows), columns=columns))] == ["0", "1"]
+    files = [{"path": str(write(f"{n}.jsonl", rows[:1]))} for n in (1, 2)]
+    assert [i.item_id for i in read(declare(None, files=files, columns=columns))] == ["0-0", "1-0"]
+
+
+def test_each_file_may_say_what_its_rows_are(declare: Declare, write: Write) -> None:
+    """The hub's layout: the folder is the language, the file's name the split."""
+    files = [
+        {"path": str(write("train-00000-of-00001.csv", b"id,text,label\n1,a,x\n")), "constants": {"split": "train"}},
+        {
+            "path": str(write("test-00000-of-00001.csv", b"id,text,label\n2,b,x\n")),
+            "constants": {"language": "jv-id-en"},
+        },
+    ]
+    found = read(declare(None, files=files))
+    assert [(i.split, i.language) for i in found] == [("train", "bn-en"), ("test", "jv-id-en")]
+
+
+@pytest.mark.parametrize("yes", ["yes", "YES", "1", "true", "True", 1, 1.0, True])
+@pytest.mark.parametrize("no", ["No", "no", "0", "FALSE", 0, False])
+def test_flags_are_yes_or_no_in_any_spelling(declare: Declare, write: Write, yes: object, no: object) -> None:
+    row = {"id": "1", "text": "a", "label": "x", "Is Funny": yes, "Vulgar": no}
+    columns = {"item_id": "id", "text": "text", "flags": {"humorous": "Is Funny", "vulgar": "Vulgar"}}
+    (item,) = read(declare(write("c.jsonl", [row]), columns=columns))
+    assert item.flags == (Flag("humorous", True), Flag("vulgar", False))
+
+
+def test_values_are_spelt_our_way_and_an_unknown_one_is_named(declare: Declare, write: Write) -> None:
+    path = write("c.csv", b"id,text,label\n1,a,0\n2,b,3\n3,c,\n")
+    corpus = declare(path, values={"label": {"0": "positive", "1": "negative"}})
+    with pytest.raises(UserError, match=r"c\.csv row 2: label '3' is not under `values.label`.*row 3: no label"):
+        read(corpus)
+    assert [i.label for i in read(declare(path, values=corpus.entry.values, bad_rows="skip"))] == ["positive"]
+
+
+def test_parquet_types_of_other_revisions_give_the_same_items(declare: Declare, tmp_path: Path) -> None:
+    """dialogue_id is int32, int64 or, beside nulls, float; a column of nulls is float64 with NaN."""
+    columns = {"item_id": "dialogue_id", "dialogue": "dialogue", "references": ["summary1", "summary2"]}
+    for kind in (pa.int32(), pa.int64(), pa.float64(), pa.string()):
+        ids = pa.array([7]).cast(kind)
+        table = pa.table({"dialogue_id": ids, "dialogue": ["A: hi"], "summary1": [float("nan")], "summary2": ["s"]})
+        pq.write_table(table, tmp_path / "c.parquet")
+        (item,) = read(declare(tmp_path / "c.parquet", columns=columns))
+        assert (item.item_id, item.references, item.text) == ("7", ("s",), None)
+
+
+def test_options_from_several_columns_and_from_a_nested_list(declare: Declare, write: Write) -> None:
+    flat = {"id": "1", "dialog": "A: x", "chosen": "ya", "rejected1": "tidak", "type": "Negation"}
+    columns = {
+        "item_id": "id",
+        "dialogue": "dialog",
+        "options": ["chosen", "rejected1"],
+        "label": "chosen",
+        "category": "type",
+    }
+    (item,) = read(declare(write("c.jsonl", [flat]), columns=columns))
+    assert (item.options, item.label, item.category) == (("ya", "tidak"), "ya", "Negation")
+    nested = {"id": "1", "q": "?", "choices": {"text": ["a", "b", "a"]}}
+    columns = {"item_id": "id", "question": "q", "options": ["choices.text"]}
+    assert read(declare(write("d.jsonl", [nested]), columns=columns))[0].options == ("a", "b", "a")
+
+
+def test_a_dialogue_in_one_cell_becomes_turns(declare: Declare, write: Write) -> None:
+    cell = "Ani: kamu where?\nBudi: di rumah: ok\ndan lagi\n\nAni: @Budi @nobody siap"
+    (item,) = read(declare(write("c.jsonl", [{"id": "1", "d": cell}]), columns={"item_id": "id", "dialogue": "d"}))
+    assert [(t.turn_id, t.speaker, t.text) for t in item.turns] == [
+        ("0", "Ani", "kamu where?"),
+        ("1", "Budi", "di rumah: ok\ndan lagi\n"),
+        ("2", "Ani", "@Budi @nobody siap"),
+    ]
+    assert item.turns[2].mentions == ("Budi",)
+
+
+def test_a_dialogue_of_records_keeps_reply_links(declare: Declare, write: Write) -> None:
+    turns = [
+        {"speaker": "A", "text": "x"},
+        {"turn_id": 9, "speaker": "B", "text": "y", "reply_to": 0, "mentions": ["A"]},
+    ]
+    (item,) = read(declare(write("c.jsonl", [{"id": "1", "d": turns}]), columns={"item_id": "id", "dialogue": "d"}))
+    assert item.turns == (Turn("0", "A", "x"), Turn("9", "B", "y", "0", ("A",)))
+
+
+SPAN = {"start": 2, "end": 5, "original": "x", "translation": "two", "language": "en"}
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ({"text": ""}, "empty text"),
+        ({"text": " \n"}, "empty text"),
+        ({"text": None}, "empty text"),
+        ({"text": ["a"]}, "a list stands where text is wanted"),
+        ({"id": ""}, "no item_id"),
+        ({"method": "randm"}, "unknown switching method 'randm'; did you mean 'random'?"),
+        ({"k": "one"}, "variant 'one' is no whole number"),
+        ({"k": "²"}, "variant '²' is no whole number"),
+        ({"funny": "maybe"}, "flag 'humorous' is 'maybe'"),
+        ({"funny": None}, "flag 'humorous' is ''"),
+        ({"d": "no speaker here"}, "the dialogue begins without a speaker"),
+        ({"d": []}, "empty dialogue"),
+        (
+            {"d": [{"speaker": "A", "text": "x", "reply_to": 7}]},
+            "turn '0' of the dialogue replies to '7', which is no turn",
+        ),
+        ({"d": [{"speaker": "A", "text": "x", "turn_id": 1}] * 2}, "two turns of the dialogue are '1'"),
+        ({"d": [{"text": "x"}]}, "turn 0 of the dialogue lacks"),
+        ({"spans": [SPAN | {"start": 3}]}, "span 3..5 does not hold 'two'"),
+        ({"spans": [SPAN, SPAN]}, "span 2..5 does not hold 'two'"),
+        ({"spans": "[{"}, "spans is no JSON list"),
+        ({"spans": [{"start": 1}]}, "a span lacks"),
+    ],
+)
+def test_what_does_not_parse_is_named_by_file_row_and_reason(
+    declare: Declare, write: Write, row: dict[str, Any], why: str
+) -> None:
+    good = {"id": "1", "text": "a two b", "method": "random", "k": "1", "funny": "Yes", "d": "A: x", "spans": [SPAN]}
+    columns = {
+        "item_id": "id", "text": "text", "switching": "method", "variant": "k", "flags": {"humorous": "funny"},
+        "dialogue": "d", "spans": "spans",
+    }  # fmt: skip
+    corpus = declare(write("c.jsonl", [good, good | row]), columns=columns)
+    with pytest.raises(UserError) as caught:
+        read(corpus)
+    assert "1 of 2 rows do not parse" in str(caught.value)
+    assert f"c.jsonl row 2: {why}" in str(caught.value)
+
+
+def test_the_first_few_bad_rows_are_listed_and_all_counted(
+    declare: Declare, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write("c.csv", b"id,text,label\n" + b"1,,x\n" * 12 + b"2,a,x\n")
+    with pytest.raises(UserError, match=r"12 of 13 rows do not parse: .*row 5: empty text; and 7 more.*bad_rows: skip"):
+        read(declare(path))
+    with caplog.at_level(logging.WARNING):
+        assert len(read(declare(path, bad_rows="skip"))) == 1
+    assert "12 of 13 rows do not parse and are left out" in caplog.text
+
+
+def test_a_column_that_is_in_no_row_is_refused_with_the_nearest(declare: Declare, write: Write) -> None:
+    path = write("c.csv", b"id,sentence,label\n1,a,x\n")
+    columns = {"item_id": "id", "text": "sentense"}
+    with pytest.raises(UserError, match=r"'columns.text': .* has no column 'sentense'; did you mean 'sentence'\?"):
+        read(declare(path, columns=columns))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("c.csv", b""), ("c.csv", b"id,text,label\n"), ("c.jsonl", b"\n"), ("c.json", b"[]")]
+)
+def test_an_empty_corpus_is_refused(declare: Declare, write: Write, name: str, data: bytes) -> None:
+    with pytest.raises(UserError, match="corpus 'c' is empty"):
+        read(declare(write(name, data)))
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ({"columns": {"item_id": "id"}}, "map `text`, `dialogue` or `question`"),
+        ({"constants": {"language": "ro"}}, "map `split`"),
+        ({"constants": {"split": "test"}}, "map `language`"),
+        ({"reader": "tabel"}, "there is no reader 'tabel'; did you mean 'table'"),
+    ],
+)
+def test_an_entry_that_says_too_little_is_refused(
+    declare: Declare, write: Write, keys: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(UserError, match=why):
+        read(declare(write("c.csv", b"id,text,label\n1,a,x\n"), **keys))
