@@ -100,7 +100,7 @@ CENTRED = ("mean-centred", "sacrebleu")
 def exact_range(population: Population, name: str, observed: float, slack: float) -> tuple[float, float]:
     """A definition's exact p if its threshold lay a little higher, and a little lower.
 
-    Two definitions centre on the draws' own mean; where exact ties lie on the threshold, no number of draws settles them.
+    Two definitions centre on the draws' own mean; no number of draws settles ties that lie on the threshold.
     """
     draws, chances = exact_draws(population)
     size = np.abs(draws - chances @ draws) if name == "mean-centred" else np.abs(draws) - chances @ np.abs(draws)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
@@ -59,6 +59,7 @@ def test_nothing_to_adjust() -> None:
     assert adjust([None], "bh").m == 0
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.sampled_from(sorted(NAMES)))
 def test_equal_to_statsmodels(ps: list[float], key: str) -> None:
     theirs = multipletests(np.array(ps), method=key)[1]

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar as theirs
@@ -61,6 +61,7 @@ def test_two_identical_systems_do_not_differ() -> None:
     assert "odds_ratio" not in outcome.effects
 
 
+@settings(deadline=None, max_examples=50)
 @given(b=st.integers(0, 60), c=st.integers(0, 60))
 def test_p_is_a_chance_and_blind_to_sides(b: int, c: int) -> None:
     one, other = mcnemar(b, c, 200), mcnemar(c, b, 200)
@@ -90,6 +91,7 @@ def test_impossible_counts_are_refused(b: int, c: int, n: int) -> None:
         mcnemar(b, c, n)
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.sampled_from([(0, 0), (1, 0), (0, 1)]), min_size=2, max_size=40))
 def test_single_items_make_the_cluster_form_the_plain_one(items: list[tuple[int, int]]) -> None:
     b, c = np.array(items, dtype=np.int64).T

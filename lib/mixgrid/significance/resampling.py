@@ -17,6 +17,7 @@ from mixgrid.significance.population import Population
 Counts = NDArray[np.float32] | NDArray[np.float64]
 BLOCK_DRAWS = 500  # draws in memory at once ...
 BLOCK_ENTRIES = 2**24  # ... fewer where a matrix of them would be larger than this (64 MiB of float32)
+BATCH_PICKS = 2**16  # numbers drawn at once; what they index must stay in the cache
 FLOAT32_BITS, FLOAT64_BITS = 24, 53  # whole numbers of so many bits are exact
 
 
@@ -79,14 +80,17 @@ def weight_blocks(name: str, clusters: Distinct, draws: int) -> Iterator[tuple[i
 
 
 def _counts(rng: np.random.Generator, clusters: Distinct, draws: int) -> Counts:
-    """Multinomial counts; a bincount of drawn numbers, row by row, is faster than `Generator.multinomial`."""
+    """Multinomial counts; a bincount of drawn numbers that stay in the cache is faster than `Generator.multinomial`."""
     size, total = len(clusters.copies), int(clusters.copies.sum())
     kind: Any = clusters.statistics.dtype
     if total != size:
         return np.asarray(rng.multinomial(total, clusters.copies / total, size=draws), dtype=kind)
     out = np.empty((draws, size), dtype=kind)
-    for row in out:
-        row[:] = np.bincount(rng.integers(0, size, size), minlength=size)
+    step = max(1, BATCH_PICKS // size)
+    for start in range(0, draws, step):
+        rows = out[start : start + step]
+        picks = rng.integers(0, size, rows.shape) + np.arange(len(rows))[:, None] * size
+        rows[:] = np.bincount(picks.ravel(), minlength=rows.size).reshape(rows.shape)
     return out
 
 
