@@ -61,7 +61,6 @@ def checked(key: str) -> str:
 
 
 def checked_prefix(prefix: str) -> str:
-    """A prefix is the beginning of a key: it may be empty, or end in '/' or in the middle of a name."""
-    if prefix:
-        checked(prefix.removesuffix("/"))
+    """The prefix itself, or UserError where no key can begin with it; it may be empty or end inside a name."""
+    checked(prefix + "x")
     return prefix

@@ -100,9 +100,9 @@ def decode(key: str, source: bytes | io.RawIOBase, columns: Sequence[str] | None
 class RangedFile(io.RawIOBase):
     """A read-only file over span reads, so that Parquet fetches the footer and the columns asked for, nothing else."""
 
-    def __init__(self, fetch: Callable[[int, int], bytes], size: int) -> None:
+    def __init__(self, key: str, fetch: Callable[[int, int], bytes], size: int) -> None:
         super().__init__()
-        self._fetch, self._size, self._at = fetch, size, 0
+        self._key, self._fetch, self._size, self._at = key, fetch, size, 0
 
     def readable(self) -> bool:
         """Always."""
@@ -128,7 +128,7 @@ class RangedFile(io.RawIOBase):
             return b""
         data = self._fetch(self._at, end)
         if len(data) != end - self._at:
-            raise StoreError(f"asked for bytes {self._at} to {end}, got {len(data)} of them")
+            raise StoreError(f"{self._key!a} is torn: of its bytes {self._at} to {end} it holds {len(data)}")
         self._at = end
         return data
 

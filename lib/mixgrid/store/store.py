@@ -106,7 +106,7 @@ class Store:
         if columns is None or verify:
             return decode(key, self._backend.get(key), columns)
         size = part.size if isinstance(part, Part) else self._backend.size(key)
-        return decode(key, RangedFile(lambda start, end: self._backend.get(key, (start, end)), size), columns)
+        return decode(key, RangedFile(key, lambda start, end: self._backend.get(key, (start, end)), size), columns)
 
     def check(self, write: bool = True) -> None:
         """Try the store on a small object, without patience; UserError says what fails and how to mend it."""
