@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
-from mixgrid.metrics.base import Answer, Array, Metric
-from mixgrid.metrics.classification import Classification, Policies, macro_f1, precision, recall, table_of
+from mixgrid.metrics.base import Answer, Array, Metric, Policies
+from mixgrid.metrics.classification import Classification, macro_f1, precision, recall, table_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CLASSES = ("factual", "satire")

@@ -1,15 +1,16 @@
 """Score families: what a task's `score` names.
 
 >>> from mixgrid.metrics import FAMILIES
->>> FAMILIES["classification"](("factual", "satire")).headline
+>>> from mixgrid.metrics.base import Policies
+>>> FAMILIES["classification"](("factual", "satire"), Policies()).headline
 ('macro_f1', 'accuracy', 'fpr', 'fnr')
 """
 
 from collections.abc import Callable, Mapping, Sequence
 
-from mixgrid.metrics.base import Family
+from mixgrid.metrics.base import Family, Policies
 from mixgrid.metrics.classification import Classification
 
-FAMILIES: Mapping[str, Callable[[Sequence[str]], Family]] = {
+FAMILIES: Mapping[str, Callable[[Sequence[str], Policies], Family]] = {
     "classification": Classification,
 }

@@ -8,7 +8,7 @@ vectors, over any leading axes: the same function gives a slice, a seed, a clust
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from mixgrid.records import Item
 
 Array = npt.NDArray[np.float64]
 Verdict = Literal["ok", "unparsed", "failed"]
+Policy = Literal["labels", "wrong", "drop"]
 EMPTY = "no rows"
 
 
@@ -27,6 +28,27 @@ class Answer:
     verdict: Verdict
     value: str | None = None
     order: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Policies:
+    """What an answer without a value counts as (statistics.md §1.1: four readings of the same rows, four numbers).
+
+    - `labels`: an error of its own class, and no false alarm of another one (sklearn's `labels=[0, 1]`); the default;
+    - `wrong`: an error of its own class and a false alarm of the other (of three and more: of each in equal parts);
+    - `drop`: not counted at all.
+    """
+
+    unparsed: Policy = "labels"
+    failed: Policy = "labels"
+
+    def __post_init__(self) -> None:
+        """Only named policies."""
+        if not {self.unparsed, self.failed} <= set(get_args(Policy)):
+            raise ValueError(f"policy {self.unparsed!r}, {self.failed!r}: each is one of {', '.join(get_args(Policy))}")
+
+    def __str__(self) -> str:
+        return f"unparsed:{self.unparsed}|failed:{self.failed}"
 
 
 @dataclass(frozen=True)

@@ -3,38 +3,20 @@
 The statistics of an answer are one 1 in a C × (C + 2) table: gold class × (each class, unparsed, failed). So the counts
 of any slice hold its whole confusion, and every rate below is a function of them.
 
-What an unparsed or a failed answer counts as is a named policy (statistics.md §1.1: four readings, four numbers):
-
-- `labels`: an error of its own class, and no false alarm of another one (sklearn's `labels=[0, 1]`); the default;
-- `wrong`: an error of its own class and a false alarm of the other (of three and more: of each in equal parts);
-- `drop`: not counted at all.
+What an unparsed or a failed answer counts as is a named policy (`base.Policies`).
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, cast, get_args
+from typing import cast
 
 import numpy as np
 
-from mixgrid.metrics.base import EMPTY, Answer, Array, Metric, ratio
+from mixgrid.metrics.base import EMPTY, Answer, Array, Metric, Policies, ratio
 from mixgrid.records import Item
 
-Policy = Literal["labels", "wrong", "drop"]
 VERSION = 1
-
-
-@dataclass(frozen=True)
-class Policies:
-    """What an answer without a class counts as."""
-
-    unparsed: Policy = "labels"
-    failed: Policy = "labels"
-
-    def __post_init__(self) -> None:
-        """Only named policies."""
-        if not {self.unparsed, self.failed} <= set(get_args(Policy)):
-            raise ValueError(f"policy {self.unparsed!r}, {self.failed!r}: each is one of {', '.join(get_args(Policy))}")
 
 
 @dataclass(frozen=True)
@@ -224,7 +206,7 @@ class Classification:
 
 
 def _metrics(classes: tuple[str, ...], policies: Policies) -> tuple[Metric, ...]:
-    options = f"unparsed:{policies.unparsed}|failed:{policies.failed}"
+    options = str(policies)
     guard = partial(missing_class, policies=policies)
     metrics = [
         Metric("accuracy", partial(accuracy, policies=policies), options=options),

@@ -1,0 +1,141 @@
+"""The items that runs were asked about, as numbers: small enough to hold for a whole grid, and shared by every cell."""
+
+import hashlib
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mixgrid.metrics.base import Family
+from mixgrid.records import Item
+from mixgrid.tasks.base import Task
+
+Ints = npt.NDArray[np.int32]
+Words = npt.NDArray[np.uint64]
+WORD = 16  # hex digits of a word
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A column of names as numbers into the sorted names."""
+
+    names: tuple[str, ...]
+    of: Ints
+
+    @classmethod
+    def named(cls, values: Sequence[str]) -> "Codes":
+        """Number the values."""
+        names = sorted(set(values))
+        place = {name: i for i, name in enumerate(names)}
+        return cls(tuple(names), np.fromiter((place[v] for v in values), dtype=np.int32, count=len(values)))
+
+    def column(self, at: Ints) -> pa.Array:
+        """The names of some rows, as an Arrow dictionary."""
+        return pa.DictionaryArray.from_arrays(self.of[at], pa.array(self.names, pa.string()))
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What judging needs of the items, and all that travels to a worker."""
+
+    item_ids: pa.Array  # sorted
+    facts: tuple[Hashable, ...]  # distinct
+    fact_of: Ints  # of each item
+
+    def find(self, ids: Iterable[str]) -> Ints:
+        """The number of each item, -1 where there is none of that id."""
+        return np.fromiter((self._places.get(i, -1) for i in ids), dtype=np.int32)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {item_id: i for i, item_id in enumerate(self.item_ids.to_pylist())}
+
+
+@dataclass(frozen=True)
+class Population:
+    """The items of a snapshot that a task takes, sorted by id."""
+
+    sheet: Sheet
+    hashes: Words
+    clusters: Codes
+    languages: Codes
+    switching: Codes
+    splits: Codes
+
+    @classmethod
+    def of(cls, items: Iterable[Item], task: Task, family: Family) -> "Population":
+        """Number the items that the task takes; gold that the family cannot score is a ValueError."""
+        taken = sorted((i for i in items if task.accepts(i)), key=lambda i: i.item_id)
+        facts = [family.facts(i, task.gold(i)) for i in taken]
+        place = {fact: n for n, fact in enumerate(dict.fromkeys(facts))}
+        fact_of = np.fromiter((place[f] for f in facts), dtype=np.int32, count=len(facts))
+        ids = pa.array([i.item_id for i in taken], type=pa.string())
+        return cls(
+            sheet=Sheet(ids, tuple(place), fact_of),
+            hashes=words(pa.array([i.item_hash for i in taken], type=pa.string())),
+            clusters=Codes.named([i.cluster_id for i in taken]),
+            languages=Codes.named([i.language for i in taken]),
+            switching=Codes.named([i.switching for i in taken]),
+            splits=Codes.named([i.split for i in taken]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+
+def words(digests: pa.Array | pa.ChunkedArray) -> Words:
+    """64 bits of each digest, folded over all of its hex digits; any other text is hashed first, and null is 0.
+
+    Rows are always compared within one item, so 64 bits of a SHA-256 are as strict as all of them, at a tenth of the
+    memory.
+    """
+    column = pc.fill_null(_whole(digests), "")
+    folded: Words = np.zeros(len(column), dtype=np.uint64)
+    sizes = pc.binary_length(column).to_numpy(zero_copy_only=False)
+    for size in np.unique(sizes):
+        at = np.flatnonzero(sizes == size)
+        folded[at] = _fold(column.take(pa.array(at)), int(size))
+    return folded
+
+
+def lists_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Lists of texts as one text each, to tell them apart (with their lengths, should a text hold the separator)."""
+    plain = column.cast(pa.list_(pa.string()))  # the kernel does not know lists whose items cannot be null
+    sizes = pc.cast(pc.list_value_length(plain), pa.string())
+    return pc.binary_join_element_wise(sizes, pc.binary_join(plain, "\x1f"), "\x1f")
+
+
+def first_words(digests: pa.Array | pa.ChunkedArray) -> Words:
+    """The first 16 hex digits of each digest as numbers, which sort as the digests do."""
+    return words(pc.utf8_slice_codeunits(_whole(digests), 0, WORD))
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+_DIGIT = np.full(256, 255, dtype=np.uint8)
+_DIGIT[np.frombuffer(b"0123456789abcdef", dtype=np.uint8)] = np.arange(16, dtype=np.uint8)
+
+
+def _fold(column: pa.Array, size: int) -> Words:
+    """Texts of one length: digests by arithmetic, others one by one."""
+    if size == 0 or size % WORD:
+        return _hashed(column)
+    data = np.frombuffer(b"".join(column.cast(pa.binary()).to_pylist()), dtype=np.uint8).reshape(len(column), size)
+    digits = _DIGIT[data]
+    place = np.uint64(1) << (np.arange(WORD - 1, -1, -1, dtype=np.uint64) * np.uint64(4))
+    parts = (digits.reshape(len(column), -1, WORD) * place).sum(axis=2, dtype=np.uint64)
+    folded: Words = np.bitwise_xor.reduce(parts, axis=1)
+    odd = np.flatnonzero((digits == 255).any(axis=1))
+    folded[odd] = _hashed(column.take(pa.array(odd)))
+    return folded
+
+
+def _hashed(column: pa.Array) -> Words:
+    firsts = (hashlib.sha256(text.encode()).digest()[:8] for text in column.to_pylist())
+    return np.fromiter((int.from_bytes(f) for f in firsts), dtype=np.uint64, count=len(column))
