@@ -97,6 +97,7 @@ def test_reasoning_is_set_apart_before_the_answer_is_looked_for(text: str) -> No
         ("<raspuns>satir", "length", "truncated"),
         ("<raspuns>satiră", "length", "truncated"),
         ("Propoziția pare", "length", "truncated"),
+        ("<raspuns>satiră</raspuns><think>a</think> b</think> c", "stop", "bad_format"),
         ("satiră", "stop", "bad_format"),
         ("Clasa este satiră.", "stop", "bad_format"),
         ("nu este satiră, este factual", "stop", "bad_format"),

@@ -1,5 +1,6 @@
 """Prompts: what a template may hold, what its version covers, and that data stays data."""
 
+import os
 import time
 from pathlib import Path
 
@@ -130,9 +131,12 @@ def test_a_folder_of_ones_own_hides_shipped_templates(tmp_path: Path) -> None:
 
 
 def test_a_template_is_read_once_so_an_edit_never_splits_a_run(folder: Path) -> None:
-    prompts = Prompts(folder)
+    write(folder, "Say: {{ text }}", "toy/_part.jinja")
+    prompts = write(folder, HEAD + "{% block user %}{% include 'toy/_part.jinja' %}{% endblock %}")
     before = prompts.render("toy/plain.jinja", CONTEXT)
-    write(folder, PLAIN.replace("Say", "Tell"))
+    write(folder, "Tell: {{ text }}", "toy/_part.jinja")
+    os.utime(folder / "toy" / "_part.jinja", (0, 0))
+    write(folder, PLAIN)
     assert prompts.render("toy/plain.jinja", CONTEXT) == before
 
 
