@@ -1,0 +1,59 @@
+"""The HTML page: one file, nothing loaded from anywhere, readable on a phone; every text in it is escaped."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from mixgrid.records import Score
+from mixgrid.reduce.scores import BASELINE
+from mixgrid.report.table import account_table, headline, population, populations, status_table, tables
+from mixgrid.report.text import visible
+
+
+def page(reduction_id: str, scores: Sequence[Score], inputs: Mapping[str, Any], warnings: Sequence[str]) -> str:
+    """The whole page of a reduction."""
+    return _template().render(
+        title=title(scores, inputs),
+        reduction=reduction_id,
+        tables=tables(scores),
+        warnings=warnings,
+        incomplete=any(s.n < s.expected for s in scores if s.model != BASELINE),
+        unparsed=[cell for cell in inputs["unparsed"] if cell["top"]],
+        signatures=_signatures(scores),
+        accounts=[account_table(inputs), status_table(inputs)],
+        inputs=inputs,
+    )
+
+
+def title(scores: Sequence[Score], inputs: Mapping[str, Any]) -> str:
+    """What the page is about; a report with a canned answer in it says so first."""
+    tasks = ", ".join(sorted({s.task for s in scores})) or "no scores"
+    return f"{'CANNED ANSWERS: ' if canned(inputs) else ''}mixgrid: {tasks}"
+
+
+def canned(inputs: Mapping[str, Any]) -> bool:
+    """Whether any row is from the engine that makes its answers up."""
+    return any(engine.split()[0].startswith("canned") for engine in inputs["engines"] if engine.strip())
+
+
+def _signatures(scores: Sequence[Score]) -> list[Score]:
+    """Of each cell, the headline scores over all of its items."""
+    found = []
+    for key in populations(scores):
+        own = [s for s in scores if population(s) == key]
+        shown = set(headline(own))
+        found += [s for s in own if s.metric in shown and s.language == s.switching == "all"]
+    return found
+
+
+@cache
+def _template() -> jinja2.Template:
+    source = (Path(__file__).parent / "page.html.jinja").read_text("utf-8")
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["visible"] = visible
+    return environment.from_string(source)

@@ -1,0 +1,32 @@
+"""Tables as LaTeX, for a paper: booktabs, every character of the cells escaped."""
+
+from mixgrid.report.table import Table
+from mixgrid.report.text import visible
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}", "±": r"$\pm$", "×": r"$\times$", "–": "--",
+    "†": r"$\dagger$", "→": r"$\rightarrow$", "·": r"$\cdot$", "⟨": r"$\langle$", "⟩": r"$\rangle$",
+    "…": r"\ldots{}", "*": r"\textsuperscript{*}",
+}  # fmt: skip
+_TABLE = str.maketrans(_SPECIAL)
+
+
+def escape(text: str) -> str:
+    """Text that TeX typesets as it stands and never runs."""
+    return visible(text).translate(_TABLE)
+
+
+def latex(table: Table) -> str:
+    """A table environment; needs the package booktabs."""
+    columns = "l" * table.labels + "r" * (len(table.header) - table.labels)
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _line(table.header), r"\midrule"]
+    lines += [_line(row) for row in table.rows]
+    caption = rf"\caption{{{escape(table.title)}: {escape(table.caption)}.}}"
+    body = "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+    return "\\begin{table}\n\\centering\n" + body + f"\n{caption}\n\\end{{table}}\n"
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    return " & ".join(escape(cell) for cell in cells) + r" \\"
