@@ -22,7 +22,9 @@ ROOMS = (
     FAMILIES,  # and these never from each other
     ("significance",),
     ("plan",),
-    ("actor", "predict", "reduce"),
+    ("actor",),
+    ("pool",),
+    ("predict", "reduce"),
     ("generate", "sweep", "compare", "nightly"),
     ("report",),
     ("cluster", "cli", "__main__"),
@@ -30,7 +32,7 @@ ROOMS = (
 LEVEL = {name: level for level, room in enumerate(ROOMS) for name in room}
 
 # Who may import what weighs seconds or gigabytes.
-FLOWS = ("actor", "predict", "reduce", "generate", "sweep", "compare", "nightly")
+FLOWS = ("pool", "predict", "reduce", "generate", "sweep", "compare", "nightly")
 HEAVY = {
     "ray": (*FLOWS, "cluster", "engines", "train", "annotate", "describe", "switching", "corpora"),
     "torch": ("engines", "metrics", "train"),

@@ -1,10 +1,10 @@
 """Errors that mixgrid raises on purpose, and the exit code that each becomes (design.md, Outcomes).
 
-    MixgridError          1  something unforeseen that we can still name
-    ├── UserError         2  bad usage, manifest or input: nothing was started
-    ├── Incomplete        3  rows are pending
-    ├── BudgetStop        4  the budget stopped it
-    └── Regression        5  compare, gate, nightly: a significant regression
+MixgridError          1  something unforeseen that we can still name
+├── UserError         2  bad usage, manifest or input: nothing was started
+├── Incomplete        3  rows are pending
+├── BudgetStop        4  the budget stopped it
+└── Regression        5  compare, gate, nightly: a significant regression
 """
 
 import difflib

@@ -25,14 +25,14 @@ import pyarrow as pa
 KEY_VERSION = 1  # part of every request id: raise it when the meaning of a request changes
 
 Outcome = Literal["ok", "failed"]
-FailReason = Literal["", "too_long", "refused", "filtered", "engine_death", "bad_text"]
+FailReason = Literal["", "too_long", "refused", "filtered", "engine_death", "bad_text", "rejected"]
 ParseStatus = Literal[
     "ok", "ambiguous", "bad_format", "invalid_label", "empty", "truncated", "truncated_reasoning", "refused"
 ]
 
 
 def digest(value: object) -> str:
-    """SHA-256 (hex) of a value's canonical JSON: sorted keys, no spaces, raw Unicode; lone surrogates are kept apart."""
+    """SHA-256 (hex) of a value's canonical JSON: sorted keys, no spaces, raw Unicode."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -123,6 +123,7 @@ class Sampling:
     frequency_penalty: float | None = None
     max_tokens: int = 2048
     stop: tuple[str, ...] = ()
+    regex: str | None = None  # the answer is held to this form while it is decoded; off for parity with the papers
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,6 @@ class Run:
     template_version: str
     run_digest: str
     sampling: Sampling
-    population: int  # items of the corpus slice that the manifest names; a cell with fewer answers is not complete
 
 
 @dataclass(frozen=True)
@@ -168,6 +168,29 @@ class Request:
     seed: int | None  # None at temperature 0, where a seed cannot change the answer
     order: tuple[str, ...]  # classes or options, as the prompt shows them
     shot_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Work:
+    """One prompt to be answered once, for every (run, item) that waits for that very request."""
+
+    request_id: str
+    messages: tuple[Message, ...]
+    seed: int | None
+    targets: tuple[Request, ...]
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What an actor returns for a part: never the rows."""
+
+    part: str
+    rows: int
+    failed: int
+    unparsed: int
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
 
 
 @dataclass(frozen=True)
@@ -243,7 +266,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Score:
-    """One number of the grid, and how it was made. Rates and F1 are fractions in [0, 1]; NaN never stands for missing."""
+    """One number of the grid, and how it was made. Rates and F1 are fractions; NaN never stands for missing."""
 
     corpus: str
     split: str

@@ -1,14 +1,30 @@
-"""What an engine is: something that answers prompts, one answer for each, in any order of work.
+"""What an engine is: something that answers prompts, one answer for each, called from several threads at once.
 
 An engine never raises for one bad row: it answers with `status="failed"` and a reason. What it raises is trouble with
-the engine or the transport itself, and the rows it was asked stay pending.
+the engine or the transport itself, and the rows that it was asked stay pending.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from mixgrid.errors import MixgridError
+from mixgrid.manifest import ModelEntry
 from mixgrid.records import FailReason, Message, Outcome, Sampling
+
+
+class EngineDied(MixgridError):  # noqa: N818 (an event with an exit, as the other errors here)
+    """The engine is gone: its process must end, and what it was asked must be asked again elsewhere."""
+
+
+@dataclass(frozen=True)
+class EngineSpec:
+    """What an engine is built from. Nothing here but `entry` can change an answer."""
+
+    model: str
+    entry: ModelEntry
+    gpus: int = 0  # of the cluster for each engine: its tensor parallel size; 0: it runs on CPUs
+    replicas: int = 1  # on this cluster; CPU engines share the cores among them
 
 
 @dataclass(frozen=True)
@@ -24,7 +40,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back for one request."""
+    """What came back for one request. `text` is raw: reasoning inside it is split off by parse.py, not here."""
 
     text: str = ""
     reasoning: str | None = None
@@ -42,14 +58,22 @@ class Answer:
 
 
 class Engine(Protocol):
-    """A loaded engine; it lives in one process and may be asked by several callers at once."""
+    """A loaded engine; it lives in one process."""
 
     fingerprint: str
 
-    async def answer(self, asks: Sequence[Ask]) -> list[Answer]:
-        """The answers, in the order of `asks`."""
+    def answer(self, asks: Sequence[Ask]) -> list[Answer]:
+        """The answers, in the order of `asks`. Thread-safe; calls that overlap keep the engine busy."""
         ...
 
     def close(self) -> None:
         """Free what the engine holds."""
         ...
+
+
+def fold_system(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages with the system text put before the first user turn, for templates without a system role."""
+    if not messages or messages[0].role != "system":
+        return tuple(messages)
+    system, first, *rest = messages
+    return (Message(first.role, f"{system.content}\n\n{first.content}"), *rest)

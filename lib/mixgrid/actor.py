@@ -1,0 +1,120 @@
+"""The engine's actor: it answers a block of work, writes the part itself, and returns a receipt, not the rows.
+
+What it wrote survives its node. A failed write is an error, and the block is asked again.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+from mixgrid.engines import build
+from mixgrid.engines.base import Answer, Ask, EngineDied, EngineSpec
+from mixgrid.plan.layout import predictions_folder, run_folder
+from mixgrid.records import Prediction, Progress, Receipt, Request, Run, Work, from_table, to_table
+from mixgrid.store import Part, Store
+from mixgrid.tasks import TASKS
+from mixgrid.tasks.base import Raw
+
+log = logging.getLogger(__name__)
+
+DEAD = 70  # exit status of an actor whose engine died; Ray starts another
+
+
+class EngineActor:
+    """One engine and the store, in one process. Called from several threads, so that blocks overlap in the engine."""
+
+    def __init__(self, spec: EngineSpec, runs: Mapping[str, Run], store: Store, namespace: str) -> None:
+        self._runs, self._store, self._namespace = runs, store, namespace
+        self._engine = build(spec)
+
+    def __call__(self, block: pa.Table) -> pa.Table:
+        """Answer a table of Work rows (all of one corpus and task), commit the part, give its Receipt."""
+        work = from_table(Work, block)
+        try:
+            answers = self._engine.answer([self._ask(w) for w in work])
+        except EngineDied as death:
+            log.error("%s", death)
+            os._exit(DEAD)  # a live actor around a dead engine would be given the same block for ever
+        pairs = [(w, a) for w, a in zip(work, answers, strict=True)]
+        rows = [p for w, a in pairs for p in predictions(self._runs, w, a, self._engine.fingerprint)]
+        return to_table(Receipt, [commit(self._store, self._namespace, self._runs, rows)])
+
+    def _ask(self, work: Work) -> Ask:
+        run = self._runs[work.targets[0].run_id]
+        thinking = TASKS[run.task].settings[run.setting].thinking
+        return Ask(work.request_id, work.messages, run.sampling, work.seed, thinking)
+
+
+def predictions(runs: Mapping[str, Run], work: Work, answer: Answer, engine: str) -> list[Prediction]:
+    """One row for each (run, item) that waited for the answer; the first one paid for it."""
+    now = datetime.now(UTC)
+    first, *others = (_prediction(runs[t.run_id], t, answer, engine, now) for t in work.targets)
+    return [first, *(replace(p, cost_usd=0.0, reused_from=first.run_id, row_sha256="") for p in others)]
+
+
+def _prediction(run: Run, request: Request, answer: Answer, engine: str, now: datetime) -> Prediction:
+    return Prediction(
+        run_id=run.run_id, corpus=run.corpus, split=run.split, task=run.task, model=run.model, setting=run.setting,
+        run_seed=run.seed, item_id=request.item_id, item_hash=request.item_hash, source_id=request.source_id,
+        cluster_id=request.cluster_id, language=request.language, switching=request.switching,
+        request_id=request.request_id, prompt_sha256=request.prompt_sha256, status=answer.status, reason=answer.reason,
+        text=answer.text, reasoning=answer.reasoning, finish_reason=answer.finish_reason, order=request.order,
+        shot_ids=request.shot_ids, seed=request.seed, seed_honoured=answer.seed_honoured,
+        system_folded=answer.system_folded, run_digest=run.run_digest, prompt_tokens=answer.prompt_tokens,
+        completion_tokens=answer.completion_tokens, reasoning_tokens=answer.reasoning_tokens,
+        cached_tokens=answer.cached_tokens, cost_usd=answer.cost_usd, latency_s=answer.latency_s, engine=engine,
+        reused_from=None, created_at=now,
+    )  # fmt: skip
+
+
+def commit(store: Store, namespace: str, runs: Mapping[str, Run], rows: list[Prediction]) -> Receipt:
+    """Write the rows as one part, then publish its counts for each run."""
+    run = runs[rows[0].run_id]
+    part = store.put_table(predictions_folder(namespace, run), "part", to_table(Prediction, rows))
+    counts = [_progress(part, run_id, [p for p in rows if p.run_id == run_id]) for run_id in {p.run_id for p in rows}]
+    for progress in counts:
+        store.put(f"{run_folder(namespace, progress.run_id)}/progress/{progress_name(progress)}", b"{}")
+    total = {f: sum(getattr(c, f) for c in counts) for f in _COUNTED if f != "done"}
+    return Receipt(part.key, len(rows), **total)
+
+
+def _progress(part: Part, run_id: str, rows: list[Prediction]) -> Progress:
+    """Counts of a part's rows of one run. Tokens count where they were spent, not where a row was copied."""
+    spent = [p for p in rows if p.reused_from is None]
+    return Progress(
+        run_id=run_id,
+        part=part.digest,
+        at_ms=int(time.time() * 1000),
+        done=len(rows),
+        failed=sum(p.status == "failed" for p in rows),
+        unparsed=sum(p.status == "ok" and not _parses(p) for p in rows),
+        prompt_tokens=sum(p.prompt_tokens for p in spent),
+        completion_tokens=sum(p.completion_tokens for p in spent),
+        cached_tokens=sum(p.cached_tokens for p in spent),
+    )
+
+
+def _parses(row: Prediction) -> bool:
+    raw = Raw(row.text, row.reasoning, row.finish_reason, row.status, row.reason)
+    return TASKS[row.task].parse(raw, row.order).status == "ok"
+
+
+_COUNTED = ("done", "failed", "unparsed", "prompt_tokens", "completion_tokens", "cached_tokens")
+
+
+def progress_name(progress: Progress) -> str:
+    """The counts as an object's name, so that a listing alone tells how far a run is."""
+    return "-".join([progress.part, str(progress.at_ms), *(str(getattr(progress, f)) for f in _COUNTED)])
+
+
+def progress_from(run_id: str, name: str) -> Progress | None:
+    """The counts that a name carries; None for a foreign file."""
+    part, *numbers = name.split("-")
+    if len(numbers) != 1 + len(_COUNTED) or not all(n.isascii() and n.isdigit() for n in numbers):
+        return None
+    return Progress(run_id, part, *(int(n) for n in numbers))

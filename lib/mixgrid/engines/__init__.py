@@ -1,0 +1,17 @@
+"""The engines, by the name that models.yaml uses."""
+
+import importlib
+from typing import cast
+
+from mixgrid.engines.base import Engine, EngineSpec
+
+ENGINES = {
+    "canned": "mixgrid.engines.canned:CannedEngine",
+    "vllm": "mixgrid.engines.vllm:VllmEngine",
+}
+
+
+def build(spec: EngineSpec) -> Engine:
+    """Load the engine that a model entry names."""
+    module, name = ENGINES[spec.entry.engine].split(":")
+    return cast(Engine, getattr(importlib.import_module(module), name)(spec))

@@ -1,0 +1,63 @@
+"""Chat messages to token ids, by the checkpoint's own template: one place for engines and for counting in a plan."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from jinja2.exceptions import TemplateError
+
+from mixgrid.engines.base import fold_system
+from mixgrid.engines.checkpoints import resolve
+from mixgrid.errors import UserError
+from mixgrid.manifest import ModelEntry
+from mixgrid.records import Message
+
+
+class ChatTokenizer:
+    """A checkpoint's tokenizer and chat template, with the model entry's arguments."""
+
+    def __init__(self, tokenizer: Any, entry: ModelEntry) -> None:
+        self._tokenizer, self._entry = tokenizer, entry
+        self._template = Path(entry.chat_template).read_text("utf-8") if entry.chat_template else None
+        if self._template is None and not tokenizer.chat_template:
+            raise UserError(
+                f"{entry.checkpoint}: no chat template there; give one as `chat_template: FILE` in models.yaml"
+            )
+
+    def token_ids(self, messages: Sequence[Message], thinking: bool | None = None) -> list[int]:
+        """The token ids of a chat prompt, with the beginning-of-text token exactly once."""
+        ids = self._render(fold_system(messages) if self.folds(messages) else messages, thinking)
+        bos = self._tokenizer.bos_token_id
+        return ids[1:] if bos is not None and ids[:2] == [bos, bos] else ids
+
+    def folds(self, messages: Sequence[Message]) -> bool:
+        """Whether these messages' system text has to go into the first user turn."""
+        return messages[0].role == "system" and not self._takes_system
+
+    @cached_property
+    def _takes_system(self) -> bool:
+        """Whether the chat template takes a system message, found out by trying once."""
+        try:
+            self._render((Message("system", "a"), Message("user", "b")), None)
+        except TemplateError:
+            return False
+        return self._entry.system_role
+
+    def _render(self, messages: Sequence[Message], thinking: bool | None) -> list[int]:
+        arguments: dict[str, Any] = dict(self._entry.chat_template_args)
+        if thinking is not None and self._entry.thinking_switch:
+            arguments[self._entry.thinking_switch] = thinking
+        ids: list[int] = self._tokenizer.apply_chat_template(
+            [{"role": m.role, "content": m.content} for m in messages],
+            chat_template=self._template, add_generation_prompt=True, tokenize=True, return_dict=False, **arguments,
+        )  # fmt: skip
+        return ids
+
+
+def load(entry: ModelEntry) -> ChatTokenizer:
+    """The chat tokenizer of a checkpoint on this machine; needs transformers, not the model's weights in memory."""
+    from transformers import AutoTokenizer
+
+    folder = resolve(entry.checkpoint, entry.revision)
+    return ChatTokenizer(AutoTokenizer.from_pretrained(str(folder)), entry)

@@ -1,0 +1,245 @@
+"""YAML at the door: a grid's manifest and the model catalogue beside it, as frozen objects.
+
+    manifest = load("manifests/smoke.yaml")     # UserError: file, key, value, what would be right
+
+Unknown keys are refused with the nearest name; values that cannot be right (top_k 0.2, temperature -1) never get past
+this file. Whether a task, language or split exists is checked by plan.py, which can see them.
+"""
+
+import difflib
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic_core import ErrorDetails
+
+from mixgrid.errors import UserError, allowed
+from mixgrid.records import Sampling
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]  # safe in a store key
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class Frozen(BaseModel):
+    """Frozen, strict about its keys and its types (YAML's `yes` is no string, 0.2 no integer)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class SamplingFields(Frozen):
+    """Decoding fields; what is left out keeps the value below it (engine default, model, manifest)."""
+
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    top_k: Annotated[int, Field(ge=1)] | None = None
+    min_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    repetition_penalty: Annotated[float, Field(gt=0, le=2)] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    stop: list[str] | None = None
+    regex: str | None = None
+
+    def over(self, below: Sampling) -> Sampling:
+        """`below` with the fields that are set here."""
+        given = {name: getattr(self, name) for name in Sampling.__dataclass_fields__}
+        fields = {name: value for name, value in given.items() if value is not None}
+        if self.stop is not None:
+            fields["stop"] = tuple(self.stop)
+        return Sampling(**{**vars(below), **fields})
+
+
+class SamplingOverride(SamplingFields):
+    """Decoding fields for the part of the grid that the selectors name; later entries win."""
+
+    model: str | None = None
+    task: str | None = None
+    setting: str | None = None
+
+    def applies(self, model: str, task: str, setting: str) -> bool:
+        """Whether the entry's selectors take in this run."""
+        return all(want in (None, have) for want, have in zip(self._selectors, (model, task, setting), strict=True))
+
+    @property
+    def _selectors(self) -> tuple[str | None, str | None, str | None]:
+        return self.model, self.task, self.setting
+
+
+class ModelEntry(Frozen):
+    """One model of the catalogue (manifests/models.yaml)."""
+
+    engine: str
+    checkpoint: str  # hub id, local folder, `package:NAME`, or an API's model name
+    revision: str | None = None
+    adapter: str | None = None
+    context_length: Annotated[int, Field(ge=16)]
+    dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
+    quantization: str | None = None
+    chat_template: str | None = None  # a file that replaces the checkpoint's own
+    chat_template_args: dict[str, bool | str] = {}
+    thinking_switch: str | None = None  # the template argument that turns reasoning on and off
+    system_role: bool = True
+    sampling: dict[str, SamplingFields] = {}  # by task; `default` for all
+    languages: list[str] | None = None  # a regional model's own combinations; None: all
+    gpus: dict[str, int] = {}  # GPUs needed, by kind
+    engine_args: dict[
+        str, bool | int | float | str | list[str]
+    ] = {}  # speed and memory only; nothing that changes an answer
+    note: str = ""
+
+
+class Resources(Frozen):
+    """What one model gets of the cluster."""
+
+    replicas: Annotated[int, Field(ge=1)] = 1
+    gpus: Annotated[int, Field(ge=0)] = 1  # per replica; a cluster without GPUs runs the replica on CPUs
+    cpus: Annotated[float, Field(gt=0)] = 1.0
+    batch_size: Annotated[int, Field(ge=1)] = 256  # requests in a part
+    batches_in_flight: Annotated[int, Field(ge=1)] = 4  # per replica, so that the engine never waits for a part
+
+
+class CorpusChoice(Frozen):
+    """A corpus of manifests/corpora.yaml and the split that the grid takes."""
+
+    name: Name
+    split: str = "test"
+
+
+class Comparison(Frozen):
+    """A declared comparison of two sides that differ in one thing."""
+
+    family: str = "main"
+    metric: str | None = None
+    a: dict[str, str]
+    b: dict[str, str]
+
+
+class Budget(Frozen):
+    """Caps in US dollars."""
+
+    usd: Annotated[float, Field(gt=0)]
+    per_model_usd: Annotated[float, Field(gt=0)] | None = None
+    per_day_usd: Annotated[float, Field(gt=0)] | None = None
+
+
+class Manifest(Frozen):
+    """One grid."""
+
+    name: Name
+    corpora: Annotated[list[CorpusChoice], Field(min_length=1)]
+    tasks: Annotated[list[str], Field(min_length=1)]
+    models: Annotated[list[str], Field(min_length=1)]
+    settings: Annotated[list[str], Field(min_length=1)]
+    languages: list[str] | None = None
+    switching: list[str] | None = None
+    seeds: Annotated[list[Seed], Field(min_length=1)]
+    sampling: list[SamplingOverride] = []
+    store: str | None = None
+    templates: str | None = None  # a folder beside the manifest whose templates hide shipped ones of the same name
+    namespace: Name = "main"
+    resources: dict[str, Resources] = {}
+    baseline: dict[str, str] = {}
+    comparisons: list[Comparison] = []
+    budget: Budget | None = None
+
+
+class _Catalogue(Frozen):
+    models: dict[Name, ModelEntry]
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def load(path: str | Path) -> Manifest:
+    """The manifest in a YAML file."""
+    manifest = read_yaml(path, Manifest)
+    for key in ("tasks", "models", "settings", "seeds", "languages", "switching"):
+        values = getattr(manifest, key) or []
+        for value in values:
+            if values.count(value) > 1:
+                raise UserError(f"{path}: key '{key}': {value!r} stands there twice; keep one")
+    return manifest
+
+
+def load_models(path: str | Path) -> dict[str, ModelEntry]:
+    """The model catalogue in a YAML file."""
+    return read_yaml(path, _Catalogue).models
+
+
+def model_entry(models: dict[str, ModelEntry], name: str, where: str) -> ModelEntry:
+    """A model of the catalogue; `where` says which file and key named it."""
+    if name not in models:
+        raise UserError(f"{where}: there is no model {name!r}; {allowed(name, models)}")
+    return models[name]
+
+
+def read_yaml(path: str | Path, kind: type[M]) -> M:
+    """A YAML file as a frozen object of `kind`; anything wrong is one UserError with file, key, value and remedy."""
+    data = _yaml(Path(path))
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        raise UserError("\n".join(_sentence(Path(path), kind, e) for e in error.errors()[:5])) from None
+
+
+class _UniqueLoader(yaml.SafeLoader):
+    """SafeLoader that refuses a key given twice, where YAML would silently keep the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands there twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); give the path of a YAML file") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 (byte {error.start}); save the file as UTF-8") from None
+    try:
+        data = yaml.load(text, _UniqueLoader)
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(data, dict) or not data:
+        kind = "empty" if not data else f"a {type(data).__name__}"
+        raise UserError(f"{path}: the file is {kind}; it must hold keys such as `name:` and `models:` (see README)")
+    return data
+
+
+def _sentence(path: Path, kind: type[BaseModel], error: ErrorDetails) -> str:
+    """One pydantic error as a sentence: file, key, value, what would be right."""
+    key = ".".join(str(part) for part in error["loc"]) or "(top)"
+    if error["type"] == "extra_forbidden":
+        return f"{path}: unknown key '{key}'; {_known_keys(kind, error['loc'])}"
+    if error["type"] == "missing":
+        return f"{path}: key '{key}' is missing; add it (see README, The manifest)"
+    value = repr(error["input"])
+    return f"{path}: key '{key}': {value if len(value) < 80 else value[:77] + '...'} is not right: {error['msg']}"
+
+
+def _known_keys(kind: type[BaseModel], loc: tuple[int | str, ...]) -> str:
+    """The nearest and all allowed keys at the place that `loc` names."""
+    names = _fields_at(kind, loc[:-1])
+    near = difflib.get_close_matches(str(loc[-1]), names, n=1)
+    return (f"did you mean '{near[0]}'? " if near else "") + f"Allowed: {', '.join(sorted(names))}"
+
+
+def _fields_at(kind: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
+    """The keys of the model nested at `loc`."""
+    for part in loc:
+        if part in kind.model_fields:
+            kind = _inner_model(kind.model_fields[str(part)].annotation) or kind
+    return list(kind.model_fields)
+
+
+def _inner_model(hint: Any) -> type[BaseModel] | None:
+    """The pydantic model inside list[…], dict[…, …] or … | None."""
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        return hint
+    found = [_inner_model(arg) for arg in getattr(hint, "__args__", ())]
+    return next((model for model in found if model), None)

@@ -1,0 +1,219 @@
+"""A manifest with everything that it names found and checked: the last stop for bad input, before anything starts."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from mixgrid.corpora import read
+from mixgrid.corpora.base import slice_items
+from mixgrid.corpora.catalogue import corpus as find_corpus
+from mixgrid.corpora.catalogue import load_corpora
+from mixgrid.corpora.snapshot import content_digest
+from mixgrid.engines import ENGINES
+from mixgrid.errors import UserError, allowed
+from mixgrid.manifest import Manifest, ModelEntry, Resources, load, load_models, model_entry
+from mixgrid.prompts import Prompts
+from mixgrid.records import Item, Run, Sampling, digest
+from mixgrid.store import Store
+from mixgrid.tasks import TASKS
+from mixgrid.tasks.base import Setting, Task
+
+DEFAULT_STORE = "mixgrid-store"
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The part of one corpus that a grid takes."""
+
+    corpus: str
+    snapshot: str  # the corpus's content hash
+    split: str
+    items: tuple[Item, ...]
+    whole: tuple[Item, ...] = field(repr=False)  # every item of the corpus, of any split, for its snapshot
+
+    def limited(self, limit: int | None) -> "Slice":
+        """The first `limit` items, whole clusters in an order drawn by hash, so that a few are a fair sample."""
+        if limit is None:
+            return self
+        order = sorted(range(len(self.items)), key=lambda i: (digest([self.items[i].cluster_id]), i))
+        keep = sorted(order[:limit])
+        return replace(self, items=tuple(self.items[i] for i in keep))
+
+
+@dataclass(frozen=True)
+class Group:
+    """The runs that ask the same prompts: one corpus, task and setting; models and seeds differ."""
+
+    task: Task
+    setting: Setting
+    runs: tuple[Run, ...]
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A resolved manifest."""
+
+    manifest: Manifest
+    path: Path
+    models: Mapping[str, ModelEntry]
+    slices: tuple[Slice, ...]
+    store: Store
+    prompts: Prompts
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """Every run of the grid: corpus × task × model × setting × seed, where the task takes items of the corpus."""
+        found = tuple(self._runs())
+        for task in self.manifest.tasks:
+            if not any(run.task == task for run in found):
+                names = ", ".join(s.corpus for s in self.slices)
+                raise UserError(f"{self.path}: key 'tasks': no item of {names} can be asked by task '{task}'")
+        return found
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The runs by prompts, so that each prompt is rendered once for all models and seeds."""
+        by_prompts: dict[tuple[str, str, str, str], list[Run]] = {}
+        for run in self.runs:
+            by_prompts.setdefault((run.corpus, run.split, run.task, run.setting), []).append(run)
+        return tuple(
+            Group(TASKS[task], TASKS[task].settings[setting], tuple(runs), self._accepted(corpus, split, TASKS[task]))
+            for (corpus, split, task, setting), runs in by_prompts.items()
+        )
+
+    def takes(self, run: Run, item: Item) -> bool:
+        """Whether the run asks the item: a regional model leaves out what is not in its languages."""
+        languages = self.models[run.model].languages
+        return languages is None or item.language in languages
+
+    def resources(self, model: str) -> Resources:
+        """What the manifest gives a model of the cluster."""
+        return self.manifest.resources.get(model, Resources())
+
+    def limited(self, limit: int | None) -> "Grid":
+        """The same grid, asking at most `limit` items of each corpus."""
+        return replace(self, slices=tuple(s.limited(limit) for s in self.slices))
+
+    def _accepted(self, corpus: str, split: str, task: Task) -> tuple[Item, ...]:
+        (part,) = (s for s in self.slices if (s.corpus, s.split) == (corpus, split))
+        return tuple(item for item in part.items if task.accepts(item))
+
+    def _runs(self) -> Iterator[Run]:
+        for part in self.slices:
+            for task in (TASKS[name] for name in self.manifest.tasks):
+                if any(task.accepts(item) for item in part.items):
+                    for model in self.models:
+                        for setting in (task.settings[s] for s in self.manifest.settings if s in task.settings):
+                            yield from (self._run(part, task, model, setting, seed) for seed in self.manifest.seeds)
+
+    def _run(self, part: Slice, task: Task, model: str, setting: Setting, seed: int) -> Run:
+        sampling = sampling_of(self.manifest, model, self.models[model], task.name, setting.name)
+        version = self.prompts.version(setting.template)
+        made_by = run_digest(self.models[model], sampling, setting)
+        key = digest([part.corpus, part.split, part.snapshot, task.name, model, setting.name, seed, version, made_by])
+        name = f"{part.corpus}.{task.name}.{model}.{setting.name}.s{seed}-{key[:12]}"
+        return Run(
+            name,
+            part.corpus,
+            part.split,
+            part.snapshot,
+            task.name,
+            model,
+            setting.name,
+            seed,
+            version,
+            made_by,
+            sampling,
+        )
+
+
+def sampling_of(manifest: Manifest, model: str, entry: ModelEntry, task: str, setting: str) -> Sampling:
+    """Decoding fields: engine defaults under the model's, its task's and the manifest's, whose last entry wins."""
+    layers = [entry.sampling[name] for name in ("default", task) if name in entry.sampling]
+    layers += [o for o in manifest.sampling if o.applies(model, task, setting)]
+    sampling = Sampling()
+    for layer in layers:
+        sampling = layer.over(sampling)
+    return sampling
+
+
+def run_digest(entry: ModelEntry, sampling: Sampling, setting: Setting) -> str:
+    """Everything but prompt and seed that can change an answer: model, template, context length, decoding, engine."""
+    template = Path(entry.chat_template).read_text("utf-8") if entry.chat_template else None
+    made_by = [entry.engine, entry.checkpoint, entry.revision, entry.adapter, entry.dtype, entry.quantization]
+    asked = [template, entry.chat_template_args, entry.thinking_switch, entry.system_role, setting.thinking]
+    canned = entry.engine_args if entry.engine == "canned" else None
+    return digest([made_by, asked, entry.context_length, {**vars(sampling)}, canned])[:32]
+
+
+def resolve(path: str | Path, store_url: str | None = None) -> Grid:
+    """Load a manifest and find all that it names; UserError names what is not there and what is."""
+    path = Path(path)
+    manifest = load(path)
+    _check_names(manifest, path)
+    catalogue = load_models(path.parent / "models.yaml")
+    models = {name: model_entry(catalogue, name, f"{path}: key 'models'") for name in manifest.models}
+    for name, entry in models.items():
+        if entry.engine not in ENGINES:
+            raise UserError(
+                f"models.yaml: model '{name}': no engine {entry.engine!r}; {allowed(entry.engine, ENGINES)}"
+            )
+    store = Store.open(store_url or manifest.store or DEFAULT_STORE)
+    prompts = Prompts(_beside(path, manifest.templates, "templates") if manifest.templates else None)
+    return Grid(manifest, path, models, tuple(_slices(manifest, path)), store, prompts)
+
+
+def _beside(path: Path, name: str, key: str) -> Path:
+    """A folder that the manifest names, from the manifest's own place."""
+    folder = path.parent / Path(name).expanduser()
+    if not folder.is_dir():
+        raise UserError(f"{path}: key '{key}': there is no folder {str(folder)!r}")
+    return folder
+
+
+def _check_names(manifest: Manifest, path: Path) -> None:
+    """Refuse tasks, settings and resource names that nothing answers to."""
+    for task in manifest.tasks:
+        if task not in TASKS:
+            raise UserError(f"{path}: key 'tasks': there is no task {task!r}; {allowed(task, TASKS)}")
+    settings = {s for task in manifest.tasks for s in TASKS[task].settings}
+    for setting in manifest.settings:
+        if setting not in settings:
+            raise UserError(f"{path}: key 'settings': no task here has {setting!r}; {allowed(setting, settings)}")
+    for model in manifest.resources:
+        if model not in manifest.models:
+            raise UserError(
+                f"{path}: key 'resources': {model!r} is not in this grid; {allowed(model, manifest.models)}"
+            )
+    for n, override in enumerate(manifest.sampling):
+        for key, names in (("model", manifest.models), ("task", manifest.tasks), ("setting", manifest.settings)):
+            value = getattr(override, key)
+            if value is not None and value not in names:
+                raise UserError(
+                    f"{path}: key 'sampling.{n}.{key}': {value!r} is not in this grid; {allowed(value, names)}"
+                )
+
+
+def _slices(manifest: Manifest, path: Path) -> Iterator[Slice]:
+    """Each corpus of the manifest, read, with the languages and methods that the manifest takes of it."""
+    catalogue = load_corpora(path.parent / "corpora.yaml")
+    found: list[Item] = []
+    for choice in manifest.corpora:
+        items = read(find_corpus(catalogue, choice.name, f"{path}: key 'corpora'"))
+        split = slice_items(items, choice.split)
+        found += split
+        taken = (i for i in split if _taken(i.language, manifest.languages) and _taken(i.switching, manifest.switching))
+        yield Slice(choice.name, content_digest(items), choice.split, tuple(taken), tuple(items))
+    for key, wanted, there in (
+        ("languages", manifest.languages, {i.language for i in found}),
+        ("switching", manifest.switching, {i.switching for i in found}),
+    ):
+        for value in wanted or ():
+            if value not in there:
+                raise UserError(f"{path}: key '{key}': {value!r} is in none of the corpora; {allowed(value, there)}")
+
+
+def _taken(value: str, wanted: list[str] | None) -> bool:
+    return wanted is None or value in wanted

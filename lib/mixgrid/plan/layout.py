@@ -1,0 +1,30 @@
+"""Where things lie in the store. Keys only: nothing is read or written here."""
+
+import re
+
+from mixgrid.records import Run
+
+
+def run_folder(namespace: str, run_id: str) -> str:
+    """The folder of a run: run.json, requests-*.parquet, progress/, outcome.json."""
+    return f"{namespace}/runs/{run_id}"
+
+
+def predictions_root(namespace: str) -> str:
+    """The folder above every part of predictions."""
+    return f"{namespace}/predictions"
+
+
+def predictions_folder(namespace: str, run: Run) -> str:
+    """The folder of a run's predictions; setting and seed are columns."""
+    return f"{predictions_root(namespace)}/corpus={run.corpus}/task={run.task}/model={run.model}"
+
+
+def of_model(key: str, model: str) -> bool:
+    """Whether a part's key belongs to a model."""
+    return f"/model={model}/" in key
+
+
+def prompts_folder(run: Run) -> str:
+    """The folder of a corpus's prompts by one template version, shared by models, seeds and namespaces."""
+    return f"prompts/{run.corpus}/{re.sub(r'[^A-Za-z0-9/._-]', '-', run.template_version)}"

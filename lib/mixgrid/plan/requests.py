@@ -1,0 +1,62 @@
+"""Items → prompts → requests. Each prompt is rendered once for all models and seeds; identities come from content."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from mixgrid.prompts import Prompts
+from mixgrid.records import Item, Message, Prompt, Request, Run, prompt_digest, request_id, request_seed
+from mixgrid.tasks.base import Setting, Task
+
+CHUNK = 20_000  # prompts in memory at a time
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """An item as a setting asks it."""
+
+    item: Item
+    order: tuple[str, ...]
+    shot_ids: tuple[str, ...]
+    messages: tuple[Message, ...]
+    prompt_sha256: str
+
+
+def rendered(prompts: Prompts, task: Task, setting: Setting, items: Iterable[Item]) -> Iterator[Rendered]:
+    """The items' prompts."""
+    for item in items:
+        order = task.order(item)
+        messages = prompts.render(setting.template, task.context(item, order, ()))
+        yield Rendered(item, order, (), messages, prompt_digest(messages))
+
+
+def chunks(asks: Iterable[Rendered], size: int = CHUNK) -> Iterator[list[Rendered]]:
+    """Lists of at most `size`, so that memory is bounded by a chunk of the grid."""
+    source = iter(asks)
+    while chunk := list(islice(source, size)):
+        yield chunk
+
+
+def request_of(run: Run, ask: Rendered) -> Request:
+    """The request of a run for one rendered item; at temperature 0 the seed is left out of its identity."""
+    item = ask.item
+    seed = request_seed(run.seed, item.item_id) if run.sampling.temperature > 0 else None
+    return Request(
+        run_id=run.run_id,
+        item_id=item.item_id,
+        item_hash=item.item_hash,
+        source_id=item.source_id,
+        cluster_id=item.cluster_id,
+        language=item.language,
+        switching=item.switching,
+        request_id=request_id(ask.prompt_sha256, run.run_digest, seed),
+        prompt_sha256=ask.prompt_sha256,
+        seed=seed,
+        order=ask.order,
+        shot_ids=ask.shot_ids,
+    )
+
+
+def prompt_of(run: Run, ask: Rendered) -> Prompt:
+    """The prompt as it is kept, so that any row can be traced to what was asked."""
+    return Prompt(ask.prompt_sha256, run.template_version, ask.messages)
