@@ -178,7 +178,7 @@ def test_order_of_cells_changes_nothing_for_fractions() -> None:
 def test_name_of_the_population_seeds_the_draws() -> None:
     one, same, other = (bootstrap(synthetic(name=name)).cells["s0"] for name in ("x", "x", "y"))
     assert one == same
-    assert one.se != other.se
+    assert one.interval != other.interval
 
 
 def test_opposite_pairs_mirror_each_other() -> None:
@@ -294,6 +294,17 @@ def test_p_carries_its_monte_carlo_error_and_floor() -> None:
 def test_pair_says_what_it_could_have_found() -> None:
     outcome = bootstrap_pair(synthetic(), "s0", "s1")
     assert outcome.effects["mde80"] == pytest.approx(2.8016 * outcome.effects["se"], rel=1e-3)
+
+
+@pytest.mark.parametrize("name", [f"p{i}" for i in range(12)])
+def test_interval_agrees_with_p(name: str) -> None:
+    population = synthetic(clusters=25, name=name)
+    statistics = population.statistics.copy()
+    statistics[:, :2, 0] += np.random.default_rng(len(name) + int(name[1:])).integers(0, 3, (25, 2))
+    outcome = bootstrap_pair(Population(name, population.cells, statistics, one_hot_f1), "s0", "s1")
+    assert outcome.p is not None
+    assert outcome.interval is not None
+    assert (outcome.p < 0.05) is (0.0 not in outcome.interval)
 
 
 def test_unknown_cell_is_refused_with_its_neighbour() -> None:

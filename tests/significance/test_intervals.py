@@ -8,13 +8,15 @@ from scipy import stats
 
 from mixgrid.significance.base import Interval
 from mixgrid.significance.intervals import (
+    Scaling,
     agresti_min,
     bca,
     clopper_pearson,
-    expanded_p,
-    expanded_z,
+    jackknife_error,
     newcombe,
     percentile,
+    scaling,
+    shifted,
     wald,
     wilson,
     wilson_corrected,
@@ -80,11 +82,27 @@ def test_bca_of_an_estimate_outside_its_draws_is_the_percentile() -> None:
 
 
 @pytest.mark.parametrize("clusters", [20, 50, 176])
-def test_expanded_p_is_five_percent_at_the_expanded_end(clusters: int) -> None:
-    z = expanded_z(clusters)
-    assert z > 1.96
-    assert expanded_p(float(2 * stats.norm.sf(z)), clusters) == pytest.approx(0.05)
-    assert expanded_p(1.0, clusters) == pytest.approx(1.0)
+def test_scaled_p_is_five_percent_at_the_scaled_end(clusters: int) -> None:
+    scale = Scaling(clusters, 1.03)
+    assert scale.z() > 1.03 * 1.96
+    assert scale.p(float(2 * stats.norm.sf(scale.z()))) == pytest.approx(0.05)
+    assert scale.p(1.0) == pytest.approx(1.0)
+
+
+def test_scaling_of_a_mean_is_hesterbergs() -> None:
+    """For a plain mean the jackknife error is s / sqrt(K), and resampling understates it by sqrt((K-1)/K)."""
+    sample = np.random.default_rng(3).normal(size=25)
+    left_out = np.array([np.delete(sample, i).mean() for i in range(25)])
+    assert jackknife_error(left_out) == pytest.approx(float(stats.sem(sample)))
+    draws = np.random.default_rng(4).choice(sample, (40_000, 25)).mean(axis=1)
+    assert scaling(draws, left_out).ratio == pytest.approx(np.sqrt(25 / 24), rel=0.02)
+    assert scaling(draws * 100, left_out).ratio == 1.0
+
+
+def test_shifted_interval_ends_where_the_test_turns() -> None:
+    draws = np.random.default_rng(1).normal(0.3, 0.2, 20_000)
+    ends = shifted(draws, 0.3, 1.96)
+    assert (ends.low, ends.high) == pytest.approx((0.3 - 0.392, 0.3 + 0.392), abs=0.01)
 
 
 def test_interval_says_what_it_contains() -> None:

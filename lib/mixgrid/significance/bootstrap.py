@@ -4,19 +4,22 @@
     result = bootstrap(population, [Pair("a", "b")])
     result.cells["a"].interval, result.pairs[Pair("a", "b")].p
 
-Under 20 clusters the p value is that of a cluster sign-flip test, and the method says so.
+P values and intervals are read off the draws with the small-sample scaling of `intervals.Scaling`; the plain ones are
+in `other_p`. Under 20 clusters the p value is that of a cluster sign-flip test, and the method says so.
+A counted p can't be under `p_floor`: raise `draws` where Holm or BH multiply it by many.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import stats
 
 from mixgrid.errors import UserError, allowed
 from mixgrid.significance.base import TESTED, Floats, Interval, Outcome, is_noise, monte_carlo_error, not_testable
 from mixgrid.significance.definitions import bootstrap_p
 from mixgrid.significance.effects import mde_from_error
-from mixgrid.significance.intervals import bca, expanded_p, expanded_z, percentile
+from mixgrid.significance.intervals import Scaling, bca, jackknife_error, percentile, scaling, shifted
 from mixgrid.significance.population import Population
 from mixgrid.significance.resampling import Resampling, draws_of, leave_one_out, prepare
 from mixgrid.significance.signflip import sign_test, swap_test
@@ -133,8 +136,12 @@ def _refusal(value: float, clusters: int, finite: int, draws: int) -> str:
 
 
 def _intervals(sample: _Sample) -> dict[str, Interval]:
-    z = expanded_z(sample.clusters)
-    return {"bca": bca(sample.draws, sample.value, sample.left_out, z), "percentile": percentile(sample.draws, z)}
+    draws, value, z = sample.draws, sample.value, scaling(sample.draws, sample.left_out).z()
+    return {
+        "bca": bca(draws, value, sample.left_out, z),
+        "percentile": percentile(draws, z),
+        "shifted": shifted(draws, value, z),
+    }
 
 
 def _varies(sample: _Sample) -> bool:
@@ -153,7 +160,7 @@ def _estimate(run: _Run, cell: str) -> Estimate:
         return row
     if not _varies(sample):
         return replace(row, outcome="degenerate: no variation between clusters")
-    ends, se = _intervals(sample), float(np.std(sample.draws, ddof=1))
+    ends, se = _intervals(sample), jackknife_error(sample.left_out)
     return replace(row, outcome=TESTED, se=se, interval=ends["bca"], percentile=ends["percentile"])
 
 
@@ -168,30 +175,32 @@ def _compare(run: _Run, pair: Pair) -> Outcome:
 
 
 def _about(sample: _Sample) -> Outcome:
-    """What every compared pair carries, whichever test gives its p."""
-    se, ends = float(np.std(sample.draws, ddof=1)), _intervals(sample)
-    effects = {"se": se, "mde80": mde_from_error(se), "clusters": float(sample.clusters)}
-    return Outcome(METHOD, estimate=sample.value, interval=ends["bca"], effects=effects, intervals=ends)
+    """What every compared pair carries, whichever test gives its p. The interval is the one that agrees with p."""
+    se, ends = jackknife_error(sample.left_out), _intervals(sample)
+    effects = {"se": se, "bootstrap_sd": float(np.std(sample.draws, ddof=1)), "mde80": mde_from_error(se)}
+    return Outcome(METHOD, estimate=sample.value, interval=ends["shifted"], effects=effects, intervals=ends)
 
 
 def _by_draws(sample: _Sample) -> Outcome:
-    draws = len(sample.draws)
+    draws, scale = len(sample.draws), scaling(sample.draws, sample.left_out)
     others = bootstrap_p(sample.value, sample.draws, sample.scale)
+    about = _about(sample)
+    far = abs(sample.value) / about.effects["se"]
     return replace(
-        _about(sample),
-        p=expanded_p(others["shifted"], sample.clusters),
-        p_floor=expanded_p(1 / (1 + draws), sample.clusters),
-        p_error=_expanded_error(others["shifted"], draws, sample.clusters),
-        other_p=others,
-        options={"clusters": sample.clusters, "draws": draws, "p": "shifted-expanded", "interval": "bca-expanded"},
+        about,
+        p=scale.p(others["shifted"]),
+        p_floor=scale.p(1 / (1 + draws)),
+        p_error=_scaled_error(scale, others["shifted"], draws),
+        other_p={**others, "jackknife-t": float(2 * stats.t.sf(far, sample.clusters - 1))},
+        options={"clusters": sample.clusters, "draws": draws, "p": "shifted-scaled", "interval": "shifted-scaled"},
     )
 
 
-def _expanded_error(p: float, draws: int, clusters: int) -> float:
-    """Monte-Carlo error of an expanded p: that of the counted one, times the slope of the expansion."""
+def _scaled_error(scale: Scaling, p: float, draws: int) -> float:
+    """Monte-Carlo error of a scaled p: that of the counted one, times the slope of the scaling."""
     error = monte_carlo_error(p, draws)
-    low, high = max(p - error, 1e-12), min(p + error, 1.0)
-    return (expanded_p(high, clusters) - expanded_p(low, clusters)) / (high - low) * error if high > low else error
+    low, high = max(p - error, 1 / (1 + draws)), min(p + error, 1.0)
+    return (scale.p(high) - scale.p(low)) / (high - low) * error if high > low else error
 
 
 def _by_signs(run: _Run, pair: Pair, sample: _Sample) -> Outcome:
@@ -205,7 +214,7 @@ def _by_signs(run: _Run, pair: Pair, sample: _Sample) -> Outcome:
         pseudo = sample.clusters * sample.value - (sample.clusters - 1) * sample.left_out
         flipped = sign_test(pseudo, sample.scale, names, draws)
     about = _about(sample)
-    options = {**flipped.options, "clusters": sample.clusters, "interval": "bca-expanded"}
+    options = {**flipped.options, "clusters": sample.clusters, "interval": "shifted-scaled"}
     varies = _varies(sample)
     return replace(
         flipped,
