@@ -139,9 +139,9 @@ class Cell:
         """(S, F): sums of the runs' vote, over the items that all of them answered."""
         common, places = _common(self.answers)
         verdicts = [a.rows.verdict[p] for a, p in zip(self.answers, places, strict=True)]
-        combinations, which = np.unique(np.stack(verdicts), axis=1, return_inverse=True)
-        votes = self.family.votes[rule](self.book.vectors.table[combinations])
-        return self.slices.add_up(self._by_basic(common, votes[which.reshape(-1)]))
+        first, which = _combinations(verdicts)
+        votes = self.family.votes[rule](self.book.vectors.table[np.stack([v[first] for v in verdicts])])
+        return self.slices.add_up(self._by_basic(common, votes[which]))
 
     def baseline(self, name: str) -> Array:
         """(S, F): sums of a trivial system over all items of any run's plan."""
@@ -209,6 +209,16 @@ def _sums(groups: npt.NDArray[np.int64] | Ints, vectors: Array, size: int) -> Ar
     """Sums (size, F) of vectors (n, F) by group."""
     sums: Array = np.stack([np.bincount(groups, weights=column, minlength=size) for column in vectors.T], axis=-1)
     return sums.astype(np.float64)
+
+
+def _combinations(columns: Sequence[Ints]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows of several columns: the first row of each distinct combination, and each row's combination."""
+    code: npt.NDArray[np.int64] = np.zeros(len(columns[0]), dtype=np.int64)
+    first = code
+    for column in columns:
+        merged = code * (int(column.max(initial=0)) + 1) + column
+        _, first, code = np.unique(merged, return_index=True, return_inverse=True)
+    return first, code
 
 
 def _common(answers: Sequence[Answers], planned: bool = False) -> tuple[Ints, list[npt.NDArray[np.int64]]]:

@@ -88,18 +88,21 @@ class Population:
 
 
 def words(digests: pa.Array | pa.ChunkedArray) -> Words:
-    """64 bits of each digest, folded over all of its hex digits; any other text is hashed first, and null is 0.
+    """64 bits of each digest, folded over all of its hex digits; any other text is hashed first, and null is "".
 
     Rows are always compared within one item, so 64 bits of a SHA-256 are as strict as all of them, at a tenth of the
     memory.
     """
-    column = pc.fill_null(_whole(digests), "")
-    folded: Words = np.zeros(len(column), dtype=np.uint64)
+    column = pc.fill_null(_whole(digests), "").cast(pa.string())
     sizes = pc.binary_length(column).to_numpy(zero_copy_only=False)
-    for size in np.unique(sizes):
-        at = np.flatnonzero(sizes == size)
-        folded[at] = _fold(column.take(pa.array(at)), int(size))
-    return folded
+    if len(sizes) and sizes[0] and sizes[0] % WORD == 0 and (sizes == sizes[0]).all():
+        folded = _fold(column, int(sizes[0]))
+        if folded is not None:
+            return folded
+    coded = column.dictionary_encode()
+    distinct = np.fromiter((_word(text) for text in coded.dictionary.to_pylist()), dtype=np.uint64)
+    found: Words = distinct[coded.indices.to_numpy(zero_copy_only=False)]
+    return found
 
 
 def lists_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -118,24 +121,24 @@ def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-_DIGIT = np.full(256, 255, dtype=np.uint8)
-_DIGIT[np.frombuffer(b"0123456789abcdef", dtype=np.uint8)] = np.arange(16, dtype=np.uint8)
-
-
-def _fold(column: pa.Array, size: int) -> Words:
-    """Texts of one length: digests by arithmetic, others one by one."""
-    if size == 0 or size % WORD:
-        return _hashed(column)
-    data = np.frombuffer(b"".join(column.cast(pa.binary()).to_pylist()), dtype=np.uint8).reshape(len(column), size)
-    digits = _DIGIT[data]
-    place = np.uint64(1) << (np.arange(WORD - 1, -1, -1, dtype=np.uint64) * np.uint64(4))
-    parts = (digits.reshape(len(column), -1, WORD) * place).sum(axis=2, dtype=np.uint64)
-    folded: Words = np.bitwise_xor.reduce(parts, axis=1)
-    odd = np.flatnonzero((digits == 255).any(axis=1))
-    folded[odd] = _hashed(column.take(pa.array(odd)))
+def _fold(column: pa.Array, size: int) -> Words | None:
+    """Digests of one length, all at once; None where one of them is no digest."""
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int32)[[column.offset, column.offset + len(column)]]
+    try:
+        raw = bytes.fromhex(memoryview(data)[ends[0] : ends[1]].tobytes().decode("ascii"))
+    except ValueError:
+        return None
+    if len(raw) * 2 != len(column) * size:
+        return None
+    parts = np.frombuffer(raw, dtype=">u8").reshape(len(column), -1)
+    folded: Words = np.bitwise_xor.reduce(parts, axis=1).astype(np.uint64)
     return folded
 
 
-def _hashed(column: pa.Array) -> Words:
-    firsts = (hashlib.sha256(text.encode()).digest()[:8] for text in column.to_pylist())
-    return np.fromiter((int.from_bytes(f) for f in firsts), dtype=np.uint64, count=len(column))
+def _word(text: str) -> int:
+    """The same for one text."""
+    folded = _fold(pa.array([text]), len(text)) if text and len(text) % WORD == 0 else None
+    if folded is not None:
+        return int(folded[0])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
