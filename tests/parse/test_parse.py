@@ -16,6 +16,7 @@ from mixgrid.parse import (
     last_tag,
     letter,
     outside,
+    prose,
     tagged,
 )
 from mixgrid.records import Parsed
@@ -211,6 +212,22 @@ def test_an_object_that_does_not_fit_is_refused_by_name(text: str, status: str, 
     assert note in parsed.note
 
 
+@pytest.mark.parametrize(
+    ("text", "finish", "status"),
+    [
+        ('{"reasoning":"maybe {"answer":"A"} but', "length", "truncated"),
+        ('{"reasoning":"maybe {"answer":"A"} but no","answer":"B"}', "stop", "bad_format"),
+        ('{"reasoning": it is {"answer":"A"}', "stop", "bad_format"),
+    ],
+)
+def test_no_answer_is_taken_from_inside_a_broken_object(text: str, finish: str, status: str) -> None:
+    assert json_field(Raw(text, finish_reason=finish), ["answer"]).status == status
+
+
+def test_after_a_broken_object_that_closes_an_answer_counts() -> None:
+    assert json_field(Raw('Form: {"answer": <letter>}. So {"answer":"C"}'), ["answer"]).value == "C"
+
+
 def test_a_cut_object_is_truncated() -> None:
     assert json_field(Raw('{"reply":1} {"answer":"A', finish_reason="length"), ["answer"]).status == "truncated"
     assert json_field(Raw('<think>{"answer":"A"}', finish_reason="length"), ["answer"]).status == "truncated_reasoning"
@@ -254,6 +271,26 @@ def test_an_option_is_never_guessed(text: str, status: str) -> None:
 def test_a_text_that_two_options_share_is_ambiguous() -> None:
     assert letter("same", ("Same", "same", "other")).status == "ambiguous"
     assert letter("B. same", ("Same", "same", "other")) == Parsed("ok", "B")
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("5", "B"), ("-5", "A"), ("5 %", "C"), ("$5", "D")])
+def test_signs_are_part_of_an_option(text: str, wanted: str) -> None:
+    assert letter(text, ("-5", "5", "5 %", "$5")) == Parsed("ok", wanted)
+
+
+# Free text
+
+
+@pytest.mark.parametrize(
+    ("text", "parsed"),
+    [
+        (" A meminta maaf kepada B.\n", Parsed("ok", "A meminta maaf kepada B.")),
+        ("Maaf, saya tidak bisa meringkas.", Parsed("refused", note="Maaf, saya tidak bisa meringkas.")),
+        (" \n", Parsed("empty", note="the text is blank")),
+    ],
+)
+def test_free_text_is_taken_whole_unless_it_opens_with_a_refusal(text: str, parsed: Parsed) -> None:
+    assert prose(text) == parsed
 
 
 # Properties

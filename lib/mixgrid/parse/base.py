@@ -1,0 +1,125 @@
+"""What every parser starts from: the raw answer, its part that may hold an answer, and why there is none."""
+
+import html
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mixgrid.languages import LANGUAGES, fold
+from mixgrid.records import Parsed, ParseStatus
+
+VERSION = "2"  # part of every task's parser version: raise it whenever an answer could be read otherwise
+
+
+@dataclass(frozen=True)
+class Raw:
+    """What came back for one item, as parsers see it."""
+
+    text: str
+    reasoning: str | None = None
+    finish_reason: str = "stop"
+    status: str = "ok"
+    reason: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether the engine answered at all."""
+        return self.status == "ok"
+
+
+@dataclass(frozen=True)
+class Tags:
+    """Folded names of the tags that hold the answer and the reasoning that a prompt asked for."""
+
+    answer: frozenset[str]
+    reasoning: frozenset[str]
+
+    @classmethod
+    def of(cls, answer: Iterable[str], reasoning: Iterable[str]) -> "Tags":
+        """Fold the names once."""
+        return cls(frozenset(map(fold, answer)), frozenset(map(fold, reasoning)))
+
+
+TAGS = Tags.of(
+    (word for one in LANGUAGES.values() for word in one.answer_words),
+    (word for one in LANGUAGES.values() for word in one.reasoning_words),
+)
+THINK = frozenset({"think", "thinking", "thought"})
+TAG = re.compile(r"<\s*(?:(/)\s*)?([^\s<>/]{1,40})(?:\s[^<>]*?)?(/?)>")
+
+
+@dataclass(frozen=True)
+class Visible:
+    """The part of an output that may hold the answer."""
+
+    text: str
+    unfinished: bool  # reasoning was begun and never closed
+
+
+def outside(text: str, names: frozenset[str]) -> Visible:
+    """Text without what stands inside the named tags.
+
+    A closing tag with no opening one ends reasoning that the chat template began. A tag that stays open hides the rest.
+    """
+    kept: list[str] = []
+    at, inside = 0, False
+    for match in TAG.finditer(text):
+        if fold(match[2]) not in names or match[3]:
+            continue
+        if match[1]:
+            kept = kept if inside else []
+            at, inside = match.end(), False
+        elif not inside:
+            kept.append(text[at : match.start()])
+            inside = True
+    return Visible("".join(kept) if inside else "".join([*kept, text[at:]]), inside)
+
+
+def visible(raw: Raw, tags: Tags = TAGS, entities: bool = False) -> Visible:
+    """An output without its reasoning, the model's own and what the prompt asked for; `entities` are unescaped.
+
+    Not in JSON, which a `&quot;` would break.
+    """
+    own = outside(raw.text, THINK)
+    asked = outside(html.unescape(own.text) if entities else own.text, tags.reasoning)
+    cut_short = raw.finish_reason == "length" and bool(raw.reasoning) and not raw.text.strip()
+    return Visible(asked.text.strip(), own.unfinished or asked.unfinished or cut_short)
+
+
+def missing(raw: Raw, seen: Visible, wanted: str) -> Parsed:
+    """Why an output holds no answer."""
+    why = "the reasoning was never closed" if seen.unfinished else wanted
+    return Parsed(_missing_status(raw, seen), note=raw.reason or f"{why}: {excerpt(seen.text)}")
+
+
+def _missing_status(raw: Raw, seen: Visible) -> ParseStatus:
+    if raw.reason in ("refused", "filtered") or raw.finish_reason in ("content_filter", "refusal"):
+        return "refused"
+    if raw.finish_reason == "length" and raw.usable:
+        return "truncated_reasoning" if seen.unfinished else "truncated"
+    if not raw.usable or not (seen.text or seen.unfinished):
+        return "empty"
+    return "refused" if refuses(seen.text) else "bad_format"
+
+
+_REFUSALS = (
+    "nu pot răspunde", "nu pot să", "nu pot oferi", "nu pot clasifica", "nu pot îndeplini", "îmi pare rău",
+    "ca model de limbaj", "ca model lingvistic", "i can't", "i cannot", "i'm sorry", "i am sorry", "i'm unable",
+    "i am unable", "i won't", "as an ai", "as a language model", "es tut mir leid", "ich kann nicht",
+    "je suis désolé", "je ne peux pas", "mi dispiace", "non posso", "maaf", "saya tidak bisa", "saya tidak dapat",
+    "ba zan iya", "عذرا", "لا أستطيع", "لا يمكنني", "দুঃখিত",
+)  # fmt: skip
+_REFUSAL = re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(fold(phrase)) for phrase in _REFUSALS)})(?!\w)")
+
+
+def refuses(text: str, only_at_start: bool = False) -> bool:
+    """Whether a text without an answer opens like a refusal; `only_at_start` where a summary may quote one."""
+    opening = fold(text[:200].replace("’", "'")).lstrip()
+    return (_REFUSAL.match if only_at_start else _REFUSAL.search)(opening) is not None
+
+
+def excerpt(text: str, size: int = 80) -> str:
+    """The start of a text for a note, on one line, as UTF-8 can hold it."""
+    line = " ".join(text.split())
+    short = line if len(line) <= size else line[: size - 1] + "…"
+    return short.encode("utf-8", "backslashreplace").decode()
