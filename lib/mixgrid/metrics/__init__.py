@@ -9,8 +9,12 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from mixgrid.metrics.base import Family, Policies
+from mixgrid.metrics.choice import Choice
 from mixgrid.metrics.classification import Classification
+from mixgrid.metrics.multilabel import MultiLabel
 
 FAMILIES: Mapping[str, Callable[[Sequence[str], Policies], Family]] = {
+    "choice": Choice,
     "classification": Classification,
+    "multilabel": MultiLabel,
 }
