@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from mixgrid.errors import UserError, allowed
 from mixgrid.significance.base import TESTED, Floats, Interval, Outcome, is_noise, monte_carlo_error, not_testable
@@ -191,7 +191,7 @@ def _by_draws(sample: _Sample) -> Outcome:
         p=scale.p(others["shifted"]),
         p_floor=scale.p(1 / (1 + draws)),
         p_error=_scaled_error(scale, others["shifted"], draws),
-        other_p={**others, "jackknife-t": float(2 * stats.t.sf(far, sample.clusters - 1))},
+        other_p={**others, "jackknife-t": float(2 * special.stdtr(sample.clusters - 1, -far))},
         options={"clusters": sample.clusters, "draws": draws, "p": "shifted-scaled", "interval": "shifted-scaled"},
     )
 

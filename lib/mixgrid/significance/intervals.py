@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from mixgrid.significance.base import Floats, Interval, is_noise
 
@@ -68,12 +68,11 @@ class Scaling:
 
     def z(self, level: float = LEVEL) -> float:
         """The normal quantile to read draws at, for an interval of this level."""
-        return float(stats.t.ppf(0.5 + level / 2, self.clusters - 1)) * self.ratio
+        return float(special.stdtrit(self.clusters - 1, 0.5 + level / 2)) * self.ratio
 
     def p(self, counted: float) -> float:
         """The p value for one that was counted in draws: .05 exactly where the interval's end meets 0."""
-        z = float(stats.norm.isf(counted / 2))
-        return float(2 * stats.t.sf(z / self.ratio, self.clusters - 1))
+        return float(2 * special.stdtr(self.clusters - 1, special.ndtri(counted / 2) / self.ratio))
 
 
 def jackknife_error(leave_one_out: Floats) -> float:
@@ -91,13 +90,13 @@ def scaling(draws: Floats, leave_one_out: Floats) -> Scaling:
 
 def shifted(draws: Floats, observed: float, z: float) -> Interval:
     """Symmetric interval around the observed value that leaves 0 out just when the shifted test rejects."""
-    reach = float(np.quantile(np.abs(draws - observed), 2 * stats.norm.cdf(z) - 1))
+    reach = float(np.quantile(np.abs(draws - observed), 2 * special.ndtr(z) - 1))
     return Interval(observed - reach, observed + reach)
 
 
 def percentile(draws: Floats, z: float) -> Interval:
     """Percentile interval of sorted draws, between the normal quantiles -z and z."""
-    return _between(draws, float(stats.norm.cdf(-z)), float(stats.norm.cdf(z)))
+    return _between(draws, float(special.ndtr(-z)), float(special.ndtr(z)))
 
 
 def bca(draws: Floats, observed: float, leave_one_out: Floats, z: float) -> Interval:
@@ -105,15 +104,16 @@ def bca(draws: Floats, observed: float, leave_one_out: Floats, z: float) -> Inte
     below = float(np.mean(draws < observed) + np.mean(draws == observed) / 2)
     if not 0 < below < 1:
         return percentile(draws, z)  # the estimate lies outside its own draws: no bias can be read off
-    bias = float(stats.norm.ppf(below))
+    bias = float(special.ndtri(below))
     pull = leave_one_out.mean() - leave_one_out
     spread = float(np.sum(pull**2))
     acceleration = 0.0 if is_noise(math.sqrt(spread), observed) else float(np.sum(pull**3)) / (6 * spread**1.5)
     ends = [bias + (bias + end) / (1 - acceleration * (bias + end)) for end in (-z, z)]
-    low, high = (float(stats.norm.cdf(end)) for end in ends)
+    low, high = (float(special.ndtr(end)) for end in ends)
     return _between(draws, min(low, high), max(low, high))
 
 
 def _between(draws: Floats, low: float, high: float) -> Interval:
-    ends = np.quantile(draws, [low, high])
+    """Two quantiles of sorted draws, as `numpy.quantile` interpolates them, without sorting again."""
+    ends = np.interp([low * (len(draws) - 1), high * (len(draws) - 1)], np.arange(len(draws)), draws)
     return Interval(float(ends[0]), float(ends[1]))

@@ -47,7 +47,7 @@ class Population:
         return [i for i, name in enumerate(self.cells) if name == cell]
 
     def only(self, cells: Sequence[str]) -> "Population":
-        """The same population with these cells alone; the draws stay the same."""
+        """The same population with these cells alone; the draws stay the same (unless `Resampling.collapse`)."""
         kept = [i for i, name in enumerate(self.cells) if name in set(cells)]
         names = tuple(self.cells[i] for i in kept)
         return Population(self.name, names, self.statistics[:, kept], self.total, self.refused)
