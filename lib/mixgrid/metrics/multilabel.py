@@ -1,8 +1,8 @@
 """Several binary labels for each item: per label, exact match, and the averages that papers mean by "F1".
 
 The statistics of an answer are, for each label, a 1 in a 2 × 4 table (gold no/yes × no, yes, unparsed, failed), and
-sums over rows. An answer that cannot be read is not an all-zero row, which would earn credit on every "no"
-(statistics.md §1.9). Under the policy `labels` it misses every label that holds; under `wrong` it has each of them wrong.
+sums over rows. An answer that cannot be read is no all-zero row, which would earn credit on every "no"
+(statistics.md §1.9). Under the policy `labels` it misses every label that holds; under `wrong` each one is wrong.
 """
 
 import json
