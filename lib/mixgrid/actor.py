@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from mixgrid.engines import build
 from mixgrid.engines.base import Answer, Ask, EngineDied, EngineSpec
-from mixgrid.plan.layout import predictions_folder, run_folder
+from mixgrid.plan.layout import predictions_folder
+from mixgrid.plan.progress import COUNTED, publish
 from mixgrid.records import Prediction, Progress, Receipt, Request, Run, Work, from_table, to_table
 from mixgrid.store import Part, Store
 from mixgrid.tasks import TASKS
@@ -78,8 +79,8 @@ def commit(store: Store, namespace: str, runs: Mapping[str, Run], rows: list[Pre
     part = store.put_table(predictions_folder(namespace, run), "part", to_table(Prediction, rows))
     counts = [_progress(part, run_id, [p for p in rows if p.run_id == run_id]) for run_id in {p.run_id for p in rows}]
     for progress in counts:
-        store.put(f"{run_folder(namespace, progress.run_id)}/progress/{progress_name(progress)}", b"{}")
-    total = {f: sum(getattr(c, f) for c in counts) for f in _COUNTED if f != "done"}
+        publish(store, namespace, progress)
+    total = {f: sum(getattr(c, f) for c in counts) for f in COUNTED if f != "done"}
     return Receipt(part.key, len(rows), **total)
 
 
@@ -102,19 +103,3 @@ def _progress(part: Part, run_id: str, rows: list[Prediction]) -> Progress:
 def _parses(row: Prediction) -> bool:
     raw = Raw(row.text, row.reasoning, row.finish_reason, row.status, row.reason)
     return TASKS[row.task].parse(raw, row.order).status == "ok"
-
-
-_COUNTED = ("done", "failed", "unparsed", "prompt_tokens", "completion_tokens", "cached_tokens")
-
-
-def progress_name(progress: Progress) -> str:
-    """The counts as an object's name, so that a listing alone tells how far a run is."""
-    return "-".join([progress.part, str(progress.at_ms), *(str(getattr(progress, f)) for f in _COUNTED)])
-
-
-def progress_from(run_id: str, name: str) -> Progress | None:
-    """The counts that a name carries; None for a foreign file."""
-    part, *numbers = name.split("-")
-    if len(numbers) != 1 + len(_COUNTED) or not all(n.isascii() and n.isdigit() for n in numbers):
-        return None
-    return Progress(run_id, part, *(int(n) for n in numbers))

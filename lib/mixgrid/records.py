@@ -15,10 +15,10 @@ import hashlib
 import json
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import pyarrow as pa
 
@@ -331,17 +331,16 @@ def _arrow_type(hint: Any) -> tuple[pa.DataType, bool]:
 
 
 @functools.cache
-def schema(record: type) -> pa.Schema:
+def schema(record: Hashable) -> pa.Schema:
     """The Arrow schema of a record type."""
-    hints = typing.get_type_hints(record)
-    fields = [(f.name, *_arrow_type(hints[f.name])) for f in dataclasses.fields(record)]
+    fields = [(name, *_arrow_type(hint)) for name, hint in _hints(record).items()]
     return pa.schema([pa.field(name, kind, nullable=nullable) for name, kind, nullable in fields])
 
 
 def to_table(record: type[T], rows: Iterable[T]) -> pa.Table:
     """Records as a table with the record's schema."""
     rows = list(rows)
-    columns = {f.name: [_column_value(getattr(r, f.name)) for r in rows] for f in dataclasses.fields(record)}  # type: ignore[arg-type]
+    columns = {name: [_column_value(getattr(r, name)) for r in rows] for name in _hints(record)}
     return pa.table(columns, schema=schema(record))
 
 
@@ -359,14 +358,16 @@ def from_table(record: type[T], table: pa.Table) -> list[T]:
     return [_build(record, row) for row in table.cast(wanted).to_pylist()]
 
 
-def _build(record: type, row: Mapping[str, Any]) -> Any:
+def _build(record: type[Any], row: Mapping[str, Any]) -> Any:
     return record(**{name: _value(hint, row[name]) for name, hint in _hints(record).items()})
 
 
 @functools.cache
-def _hints(record: type) -> dict[str, Any]:
-    hints = typing.get_type_hints(record)
-    return {f.name: hints[f.name] for f in dataclasses.fields(record)}
+def _hints(record: Hashable) -> dict[str, Any]:
+    """Field → type of a record class, in order; Hashable because that is all that a cache knows of its keys."""
+    kind = cast(type[Any], record)
+    hints = typing.get_type_hints(kind)
+    return {f.name: hints[f.name] for f in dataclasses.fields(kind)}
 
 
 def _value(hint: Any, value: Any) -> Any:

@@ -141,7 +141,7 @@ class VllmEngine:
 
 
 def _params(ask: Ask) -> Any:
-    """vLLM's sampling parameters; a field that is None keeps vLLM's neutral default, never the checkpoint's."""
+    """Sampling parameters for vLLM; a field that is None keeps vLLM's neutral default, never the checkpoint's."""
     from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
 
     fields = {k: v for k, v in dataclasses.asdict(ask.sampling).items() if v is not None}

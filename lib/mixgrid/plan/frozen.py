@@ -25,7 +25,7 @@ def freeze(grid: Grid, environment: dict[str, str]) -> None:
         ]
         for run in group.runs:
             _write_run(grid, run, environment)
-        for chunk in chunks(rendered(grid.prompts, group.task, group.setting, lacking)):
+        for chunk in chunks(rendered(grid.prompts, group.task, group.setting, lacking, group.pool)):
             _freeze_chunk(grid, group, chunk, known)
 
 

@@ -49,6 +49,7 @@ class Group:
     setting: Setting
     runs: tuple[Run, ...]
     items: tuple[Item, ...]
+    pool: tuple[Item, ...] = field(default=(), repr=False)  # where examples come from: the corpus outside the split
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,9 @@ class Grid:
         for run in self.runs:
             by_prompts.setdefault((run.corpus, run.split, run.task, run.setting), []).append(run)
         return tuple(
-            Group(TASKS[task], TASKS[task].settings[setting], tuple(runs), self._accepted(corpus, split, TASKS[task]))
-            for (corpus, split, task, setting), runs in by_prompts.items()
+            Group(task, task.settings[key[3]], tuple(runs), *self._items(key, task))
+            for key, runs in by_prompts.items()
+            for task in [TASKS[key[2]]]
         )
 
     def takes(self, run: Run, item: Item) -> bool:
@@ -96,9 +98,13 @@ class Grid:
         """The same grid, asking at most `limit` items of each corpus."""
         return replace(self, slices=tuple(s.limited(limit) for s in self.slices))
 
-    def _accepted(self, corpus: str, split: str, task: Task) -> tuple[Item, ...]:
+    def _items(self, key: tuple[str, str, str, str], task: Task) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+        """What a group asks, and what its examples may come from."""
+        corpus, split, _, setting = key
         (part,) = (s for s in self.slices if (s.corpus, s.split) == (corpus, split))
-        return tuple(item for item in part.items if task.accepts(item))
+        outside = part.whole if task.settings[setting].shots else ()
+        pool = tuple(item for item in outside if item.split != split and task.accepts(item))
+        return tuple(item for item in part.items if task.accepts(item)), pool
 
     def _runs(self) -> Iterator[Run]:
         for part in self.slices:

@@ -64,7 +64,7 @@ class Count:
 
 def listing(store: Store, namespace: str) -> PartListing:
     """Every part of predictions in a namespace; torn and foreign files are named beside them."""
-    return store.parts(predictions_root(namespace), "part")
+    return store.parts(predictions_root(namespace))
 
 
 def answered(store: Store, parts: Sequence[Part], model: str) -> Answered:
@@ -96,7 +96,7 @@ def pending(grid: Grid, group: Group, runs: Sequence[Run], have: Answered) -> It
     """What some runs of a group lack, in chunks; only what is lacking is rendered."""
     lacking = {run.run_id: _lacking(grid, group, run, have) for run in runs}
     items = [i for i in group.items if any(i.item_id in lacking[run.run_id] for run in runs)]
-    for chunk in chunks(rendered(grid.prompts, group.task, group.setting, items)):
+    for chunk in chunks(rendered(grid.prompts, group.task, group.setting, items, group.pool)):
         yield _sorted_out(runs, chunk, lacking, have)
 
 

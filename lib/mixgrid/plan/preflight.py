@@ -34,7 +34,7 @@ def _check_fit(grid: Grid, model: str, group: Group, tokenizer: chat.ChatTokeniz
     context = grid.models[model].context_length
     by_length = sorted(group.items, key=_length)
     for items in (by_length[:SHORTEST], by_length[SHORTEST:]):
-        asks = rendered(grid.prompts, group.task, group.setting, items)
+        asks = rendered(grid.prompts, group.task, group.setting, items, group.pool)
         sizes = [len(tokenizer.token_ids(ask.messages, group.setting.thinking)) for ask in asks]
         if any(size < context for size in sizes):
             return

@@ -7,6 +7,7 @@ from itertools import islice
 from mixgrid.prompts import Prompts
 from mixgrid.records import Item, Message, Prompt, Request, Run, prompt_digest, request_id, request_seed
 from mixgrid.tasks.base import Setting, Task
+from mixgrid.tasks.shots import Shots
 
 CHUNK = 20_000  # prompts in memory at a time
 
@@ -22,12 +23,15 @@ class Rendered:
     prompt_sha256: str
 
 
-def rendered(prompts: Prompts, task: Task, setting: Setting, items: Iterable[Item]) -> Iterator[Rendered]:
-    """The items' prompts."""
+def rendered(
+    prompts: Prompts, task: Task, setting: Setting, items: Iterable[Item], pool: Iterable[Item] = ()
+) -> Iterator[Rendered]:
+    """The items' prompts; examples come from the pool, the items of the corpus outside the split."""
+    shots = Shots(setting, pool)
     for item in items:
-        order = task.order(item)
-        messages = prompts.render(setting.template, task.context(item, order, ()))
-        yield Rendered(item, order, (), messages, prompt_digest(messages))
+        order, drawn = task.order(item), shots.of(item)
+        messages = prompts.render(setting.template, task.context(item, order, drawn))
+        yield Rendered(item, order, tuple(i.item_id for i in drawn), messages, prompt_digest(messages))
 
 
 def chunks(asks: Iterable[Rendered], size: int = CHUNK) -> Iterator[list[Rendered]]:

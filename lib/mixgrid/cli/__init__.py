@@ -1,0 +1,37 @@
+"""The `mixgrid` command: one verb a file's function, thin over the flows. A user's mistake ends in one sentence."""
+
+import sys
+
+import typer
+
+from mixgrid.cli import inspect, verbs
+from mixgrid.errors import MixgridError
+
+app = typer.Typer(
+    name="mixgrid",
+    help="Evaluate language models on code-mixed text, as a grid, on a Ray cluster.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(verbs.plan)
+app.command()(verbs.run)
+app.command()(verbs.status)
+app.command()(verbs.reduce)
+app.command()(verbs.report)
+app.command()(inspect.show)
+app.command()(inspect.corpora)
+app.command()(inspect.doctor)
+app.add_typer(inspect.models_app, name="models")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command; exit codes are those of errors.py, and anything unforeseen keeps its stack trace (1)."""
+    try:
+        app(args=arguments)
+    except MixgridError as error:
+        print(f"mixgrid: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("mixgrid: interrupted; what was answered is kept, the same command goes on", file=sys.stderr)
+        sys.exit(130)

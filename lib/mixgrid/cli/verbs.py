@@ -1,0 +1,171 @@
+"""The verbs of the main flow: plan, run, status, reduce, report."""
+
+import os
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Never
+
+import typer
+from tqdm import tqdm
+
+from mixgrid.cli.options import AsJson, Limit, ManifestPath, Namespace, StoreUrl, say, say_json, warn
+from mixgrid.corpora.snapshot import load as load_items
+from mixgrid.plan.grid import DEFAULT_STORE, Grid, resolve
+from mixgrid.plan.progress import Status
+from mixgrid.plan.progress import status as status_of
+from mixgrid.plan.summary import seed_warnings, summary
+from mixgrid.predict import predict
+from mixgrid.records import Receipt
+from mixgrid.reduce import Options, Reduction
+from mixgrid.reduce import reduce as reduce_runs
+from mixgrid.report import report as write_report
+from mixgrid.report import score_table
+from mixgrid.store import Store
+
+
+def plan(
+    manifest: ManifestPath,
+    store: StoreUrl = None,
+    limit: Limit = None,
+    exact: Annotated[bool, typer.Option("--exact", help="Count the tokens of every prompt, not of a sample.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Print what the grid would ask: runs, requests, tokens, and what is already done. Spends nothing."""
+    found = summary(resolve(manifest, store).limited(limit), exact)
+    if json:
+        say_json(found)
+        return
+    for run_plan in found.by_run:
+        say(f"{run_plan.run_id}: {run_plan.requests} requests, {run_plan.done} done, {run_plan.pending} pending")
+    say(
+        f"{found.runs} runs, {found.cells} cells, {found.requests} requests ({found.unique_requests} unique): "
+        f"{found.done} done, {found.pending} pending ({found.reusable} of them answered by another run)"
+    )
+    say(
+        f"prompt tokens: {found.prompt_tokens:,} ± {found.prompt_tokens_se:,} (SE of the sample); "
+        f"completion tokens: at most {found.max_completion_tokens:,}"
+    )
+    warn(found.warnings)
+
+
+def run(
+    manifest: ManifestPath,
+    store: StoreUrl = None,
+    limit: Limit = None,
+    max_failed: Annotated[
+        float, typer.Option(min=0, max=1, help="Exit 3 where more than this share of a run failed.")
+    ] = 1.0,
+    json: AsJson = False,
+) -> None:
+    """Ask everything that the grid lacks, on the cluster of RAY_ADDRESS or on a local Ray. Resumes by itself."""
+    grid = resolve(manifest, store).limited(limit)
+    warn(seed_warnings(grid))
+    progress = Progress()
+    outcome = predict(grid, progress, max_failed)
+    progress.close()
+    if json:
+        say_json(outcome)
+        return
+    say(
+        f"{outcome.done} of {outcome.planned} rows done ({outcome.failed} failed for good); this call asked "
+        f"{outcome.asked}, copied {outcome.copied}, started {outcome.engines_started} engines, {outcome.seconds:.1f} s"
+    )
+
+
+def status(
+    manifest: Annotated[str | None, typer.Argument(metavar="[MANIFEST]", help="Only this grid's runs.")] = None,
+    store: StoreUrl = None,
+    namespace: Namespace = "main",
+    json: AsJson = False,
+) -> None:
+    """Print how far each run is: done, pending, failed, unparsed, tokens/s, ETA. Reads no text."""
+    if manifest:
+        grid = resolve(manifest, store)
+        found = status_of(grid.store, grid.manifest.namespace, [r.run_id for r in grid.runs])
+    else:
+        opened = Store.open(store or DEFAULT_STORE)
+        opened.check(write=False)
+        found = status_of(opened, namespace)
+    if json:
+        say_json(found)
+        return
+    for one in found:
+        say(_status_line(one))
+    say(f"{len(found)} runs: {sum(s.done for s in found)} rows done, {sum(s.pending for s in found)} pending")
+
+
+def reduce(manifest: ManifestPath, store: StoreUrl = None, json: AsJson = False) -> None:
+    """Score what the store holds of the grid; free to repeat."""
+    grid = resolve(manifest, store)
+    reduction = _reduction(grid)
+    if json:
+        say_json(replace(reduction, inputs={}))
+        return
+    say(score_table(reduction.scores))
+    say(f"reduction {reduction.id}: {grid.store.url}/{reduction.folder}")
+    warn(reduction.warnings)
+
+
+def report(
+    manifest: ManifestPath,
+    store: StoreUrl = None,
+    out: Annotated[Path | None, typer.Option(help="Write the files into this folder too.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Write the page and the tables of the grid's scores; prints where the page is."""
+    grid = resolve(manifest, store)
+    reduction = _reduction(grid)
+    places = write_report(grid.store, grid.manifest.namespace, reduction.id, out)
+    if json:
+        say_json({"reduction": reduction.id, "files": places})
+        return
+    say(f"report: {places[0]}")
+    warn(reduction.warnings)
+
+
+def _reduction(grid: Grid) -> Reduction:
+    grid.store.check()
+    options = Options(on_ray=bool(os.environ.get("RAY_ADDRESS")))
+    return reduce_runs(grid.store, grid.manifest.namespace, grid.runs, partial(load_items, grid.store), options)
+
+
+def _status_line(one: Status) -> str:
+    rate = f", {one.tokens_per_s:.0f} tokens/s" if one.tokens_per_s else ""
+    eta = f", ETA {one.eta_s:.0f} s" if one.eta_s else ""
+    return (
+        f"{one.run_id}: {one.done}/{one.planned} done, {one.pending} pending, {one.failed} failed, "
+        f"{one.unparsed} unparsed{rate}{eta}"
+    )
+
+
+class Progress:
+    """A bar for each model on a terminal, a line now and then elsewhere."""
+
+    def __init__(self) -> None:
+        self._bar: tqdm[Never] | None = None
+        self._failed = self._unparsed = self._tokens = 0
+        self._since = time.monotonic()
+
+    def __call__(self, model: str, rows: int, receipt: Receipt | None) -> None:
+        """A model starts (no receipt), or one of its parts is there."""
+        if receipt is None:
+            self.close()
+            self._failed = self._unparsed = self._tokens = 0
+            self._since = time.monotonic()
+            quiet = not sys.stderr.isatty()
+            self._bar = tqdm(total=rows, desc=model, unit="row", mininterval=10 if quiet else 0.2, ascii=quiet)
+        elif self._bar is not None:
+            self._failed += receipt.failed
+            self._unparsed += receipt.unparsed
+            self._tokens += receipt.completion_tokens
+            rate = self._tokens / max(time.monotonic() - self._since, 1e-9)
+            self._bar.set_postfix_str(f"{self._failed} failed, {self._unparsed} unparsed, {rate:.0f} tokens/s", False)
+            self._bar.update(receipt.rows)
+
+    def close(self) -> None:
+        """End the bar's line."""
+        if self._bar is not None:
+            self._bar.close()

@@ -1,0 +1,104 @@
+"""How far runs are, from names alone: actors publish counts as object names, parts carry their rows in theirs.
+
+No text is read. Only where an actor died between its part and its counts are that part's id columns looked at.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mixgrid.plan.layout import predictions_root, run_folder
+from mixgrid.records import Progress
+from mixgrid.store import Part, Store
+
+COUNTED = ("done", "failed", "unparsed", "prompt_tokens", "completion_tokens", "cached_tokens")
+WINDOW_MS = 10 * 60 * 1000  # rates look back this far
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far one run is. Rates are of the last ten minutes in which parts were written; None: nothing to tell from."""
+
+    run_id: str
+    planned: int
+    done: int
+    pending: int
+    failed: int
+    unparsed: int
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
+    tokens_per_s: float | None
+    eta_s: float | None
+
+
+def publish(store: Store, namespace: str, progress: Progress) -> None:
+    """Make a part's counts visible to every other process."""
+    name = "-".join([progress.part, str(progress.at_ms), *(str(getattr(progress, f)) for f in COUNTED)])
+    store.put(f"{run_folder(namespace, progress.run_id)}/progress/{name}", b"{}")
+
+
+def progress_from(run_id: str, name: str) -> Progress | None:
+    """The counts that a name carries; None for a foreign file."""
+    part, *numbers = name.split("-")
+    if len(numbers) != 1 + len(COUNTED) or not all(n.isascii() and n.isdigit() for n in numbers):
+        return None
+    return Progress(run_id, part, *(int(n) for n in numbers))
+
+
+def run_ids(store: Store, namespace: str) -> list[str]:
+    """Every run of a namespace whose plan is frozen."""
+    keys = (entry.key.removeprefix(f"{namespace}/runs/") for entry in store.list(f"{namespace}/runs/"))
+    return sorted({key.split("/")[0] for key in keys if key.endswith("/run.json")})
+
+
+def status(store: Store, namespace: str, runs: Iterable[str] | None = None) -> list[Status]:
+    """How far each run is."""
+    wanted = list(runs) if runs is not None else run_ids(store, namespace)
+    published = {run_id: _published(store, namespace, run_id) for run_id in wanted}
+    parts = store.parts(predictions_root(namespace)).whole
+    silent = _silent(store, namespace, parts, published)
+    return [_status(store, namespace, run_id, published[run_id], silent) for run_id in wanted]
+
+
+def _published(store: Store, namespace: str, run_id: str) -> list[Progress]:
+    folder = f"{run_folder(namespace, run_id)}/progress/"
+    found = (progress_from(run_id, entry.key.removeprefix(folder)) for entry in store.list(folder))
+    return [progress for progress in found if progress]
+
+
+def _silent(store: Store, namespace: str, parts: Sequence[Part], published: dict[str, list[Progress]]) -> Counter[str]:
+    """Rows by run of parts whose counts were never published, or not all of them."""
+    everyone = {run_id: published.get(run_id) for run_id in run_ids(store, namespace)}
+    told = Counter[str]()
+    for run_id, known in everyone.items():
+        for progress in _published(store, namespace, run_id) if known is None else known:
+            told[progress.part] += progress.done
+    rows = Counter[str]()
+    for part in parts:
+        if told[part.digest] < part.rows:
+            rows.update(store.read(part, ["run_id"])["run_id"].to_pylist())
+            for run_id, known in published.items():
+                rows[run_id] -= sum(p.done for p in known if p.part == part.digest)
+    return rows
+
+
+def _status(store: Store, namespace: str, run_id: str, known: Sequence[Progress], silent: Counter[str]) -> Status:
+    planned = sum(part.rows for part in store.parts(run_folder(namespace, run_id), "requests").whole)
+    total = {name: sum(getattr(p, name) for p in known) for name in COUNTED}
+    total["done"] = min(planned, total["done"] + silent[run_id])  # a row that was answered twice counts once
+    rows_per_s, tokens_per_s = _rates(known)
+    pending = planned - total["done"]
+    eta = pending / rows_per_s if rows_per_s else None
+    return Status(run_id, planned, pending=pending, tokens_per_s=tokens_per_s, eta_s=eta, **total)
+
+
+def _rates(known: Sequence[Progress]) -> tuple[float | None, float | None]:
+    """(rows, completion tokens) per second between the first and the last part of the window."""
+    latest = max((p.at_ms for p in known), default=0)
+    recent = sorted((p for p in known if p.at_ms > latest - WINDOW_MS), key=lambda p: p.at_ms)
+    seconds = (recent[-1].at_ms - recent[0].at_ms) / 1000 if recent else 0
+    if not seconds:
+        return None, None
+    after = recent[1:]  # the first part's rows were answered before the clock of this window starts
+    return sum(p.done for p in after) / seconds, sum(p.completion_tokens for p in after) / seconds
