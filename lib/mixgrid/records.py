@@ -10,15 +10,14 @@ Records go to Parquet with `to_table` and come back, validated by type, with `fr
 """
 
 import dataclasses
-import functools
 import hashlib
 import json
 import types
 import typing
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -308,6 +307,7 @@ def record_digest(record: Any) -> str:
 
 
 T = TypeVar("T")
+_HINTS: dict[type[Any], dict[str, Any]] = {}
 
 _ARROW: dict[type, pa.DataType] = {
     str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_(), datetime: pa.timestamp("us", tz="UTC")
@@ -330,8 +330,7 @@ def _arrow_type(hint: Any) -> tuple[pa.DataType, bool]:
     return _ARROW[hint], False
 
 
-@functools.cache
-def schema(record: Hashable) -> pa.Schema:
+def schema(record: type[Any]) -> pa.Schema:
     """The Arrow schema of a record type."""
     fields = [(name, *_arrow_type(hint)) for name, hint in _hints(record).items()]
     return pa.schema([pa.field(name, kind, nullable=nullable) for name, kind, nullable in fields])
@@ -362,12 +361,12 @@ def _build(record: type[Any], row: Mapping[str, Any]) -> Any:
     return record(**{name: _value(hint, row[name]) for name, hint in _hints(record).items()})
 
 
-@functools.cache
-def _hints(record: Hashable) -> dict[str, Any]:
-    """Field → type of a record class, in order; Hashable because that is all that a cache knows of its keys."""
-    kind = cast(type[Any], record)
-    hints = typing.get_type_hints(kind)
-    return {f.name: hints[f.name] for f in dataclasses.fields(kind)}
+def _hints(record: type[Any]) -> dict[str, Any]:
+    """Field → type of a record class, in order; looked up once, as every row of a table asks for it."""
+    if record not in _HINTS:
+        hints = typing.get_type_hints(record)
+        _HINTS[record] = {f.name: hints[f.name] for f in dataclasses.fields(record)}
+    return _HINTS[record]
 
 
 def _value(hint: Any, value: Any) -> Any:
@@ -376,7 +375,7 @@ def _value(hint: Any, value: Any) -> Any:
     if typing.get_origin(hint) is tuple:
         inner = typing.get_args(hint)[0]
         return tuple(_value(inner, v) for v in value)
-    return _build(hint, value) if dataclasses.is_dataclass(hint) else value
+    return _build(hint, value) if isinstance(hint, type) and dataclasses.is_dataclass(hint) else value
 
 
 def request_seed(run_seed: int, item_id: str) -> int:
