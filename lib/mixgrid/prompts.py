@@ -10,8 +10,10 @@ forge a role. Data goes in as values and is never parsed again: braces and Jinja
 
 import functools
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -43,6 +45,7 @@ class Prompts:
             loader=jinja2.FileSystemLoader(folders), undefined=jinja2.StrictUndefined,
             autoescape=False, auto_reload=False, trim_blocks=True, lstrip_blocks=True,
         )  # fmt: skip
+        self._env.filters["json"] = partial(json.dumps, ensure_ascii=False)  # a target's text stays readable to a model
         self._compiled: dict[str, _Compiled] = {}
 
     def render(self, template: str, context: Mapping[str, object]) -> tuple[Message, ...]:

@@ -286,7 +286,7 @@ def test_signs_are_part_of_an_option(text: str, wanted: str) -> None:
     [
         (" A meminta maaf kepada B.\n", Parsed("ok", "A meminta maaf kepada B.")),
         ("Maaf, saya tidak bisa meringkas.", Parsed("refused", note="Maaf, saya tidak bisa meringkas.")),
-        (" \n", Parsed("empty", note="the text is blank")),
+        (" \n", Parsed("empty", note="the text has no word")),
     ],
 )
 def test_free_text_is_taken_whole_unless_it_opens_with_a_refusal(text: str, parsed: Parsed) -> None:

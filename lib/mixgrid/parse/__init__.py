@@ -15,13 +15,13 @@ alias exactly (after folding); anything else becomes a status that says what was
 """
 
 from mixgrid.parse.base import TAGS, VERSION, Raw, Tags, Visible, excerpt, outside, refuses, visible
-from mixgrid.parse.labels import aliases, label
+from mixgrid.parse.labels import aliases, label, spelled
 from mixgrid.parse.letters import letter, prose
 from mixgrid.parse.objects import json_field, json_flags, json_object, objects
 from mixgrid.parse.tags import last_tag, tag_pairs, tagged
 
 __all__ = [
     "TAGS", "VERSION", "Raw", "Tags", "Visible", "aliases", "excerpt", "json_field", "json_flags", "json_object",
-    "label", "last_tag", "letter", "objects", "outside", "prose", "refuses", "tag_pairs", "tagged",
-    "visible",
+    "label", "last_tag", "letter", "objects", "outside", "prose", "refuses", "spelled",
+    "tag_pairs", "tagged", "visible",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from mixgrid.languages import fold
+from mixgrid.languages import fold, words
 from mixgrid.parse.base import excerpt, refuses
 from mixgrid.records import Parsed
 
@@ -39,9 +39,9 @@ def _bare(text: str) -> str:
 
 
 def prose(content: str) -> Parsed:
-    """Free text as it is; only blank text, and text that begins like a refusal, is none."""
-    if not content.strip():
-        return Parsed("empty", note="the text is blank")
+    """Free text as it is; only text without a word, and text that begins like a refusal, is none."""
+    if not words(content):
+        return Parsed("empty", note="the text has no word")
     if refuses(content, only_at_start=True):
         return Parsed("refused", note=excerpt(content))
     return Parsed("ok", content.strip())
