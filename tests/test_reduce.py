@@ -254,7 +254,8 @@ def test_doubled_part_changes_nothing(grid: Grid) -> None:
     assert (joined(after)["duplicate"], joined(after)["superseded"]) == (30, 0)
 
 
-def test_second_answer_to_a_request_has_one_winner(grid: Grid, tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [11, 1000], ids=["in two parts", "in one part"])
+def test_second_answer_to_a_request_has_one_winner(grid: Grid, tmp_path: Path, size: int) -> None:
     rows = grid.fill()
     again = [
         dataclasses.replace(row, text="altceva", created_at=row.created_at + timedelta(hours=1), row_sha256="")
@@ -270,14 +271,14 @@ def test_second_answer_to_a_request_has_one_winner(grid: Grid, tmp_path: Path) -
     expected = sum(c == gold[i] for i, c in zip(winners, codes(winners.values()), strict=True)) / 40
     assert find(first.scores, "accuracy").per_seed[0] == pytest.approx(expected)
     assert 0 < sum(row.text == "altceva" for row in winners.values()) < 40
-    # the other way round: the second answers in an older file
+    # the same rows in any order, some of them twice in one part
     grid.store.delete(key)
     other = Grid(Store.open(str(tmp_path / "other")))
     other.freeze()
     mixed = [*again, *rows]
     random.Random(3).shuffle(mixed)
-    for start in range(0, len(mixed), 11):
-        other.put(mixed[start : start + 11])
+    for start in range(0, len(mixed), size):
+        other.put(mixed[start : start + size])
     second = other.reduce()
     assert second.scores == first.scores
     assert second.inputs["joined"] == first.inputs["joined"]
