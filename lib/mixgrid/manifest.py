@@ -38,7 +38,7 @@ class SamplingFields(Frozen):
     presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
-    stop: list[str] | None = None
+    stop: list[Annotated[str, StringConstraints(min_length=1)]] | None = None
     regex: str | None = None
 
     def over(self, below: Sampling) -> Sampling:
@@ -154,11 +154,11 @@ M = TypeVar("M", bound=BaseModel)
 def load(path: str | Path) -> Manifest:
     """The manifest in a YAML file."""
     manifest = read_yaml(path, Manifest)
-    for key in ("tasks", "models", "settings", "seeds", "languages", "switching"):
+    for key in ("corpora", "tasks", "models", "settings", "seeds", "languages", "switching"):
         values = getattr(manifest, key) or []
         for value in values:
             if values.count(value) > 1:
-                raise UserError(f"{path}: key '{key}': {value!r} stands there twice; keep one")
+                raise UserError(f"{path}: key '{key}': {str(value)!r} stands there twice; keep one")
     return manifest
 
 
@@ -180,14 +180,16 @@ def read_yaml(path: str | Path, kind: type[M]) -> M:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        raise UserError("\n".join(_sentence(Path(path), kind, e) for e in error.errors()[:5])) from None
+        found = _folded(data, error.errors())
+        raise UserError("\n".join(_sentence(Path(path), kind, e) for e in found[:5])) from None
 
 
 class _UniqueLoader(yaml.SafeLoader):
     """SafeLoader that refuses a key given twice, where YAML would silently keep the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        own = (key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge")  # `<<: *anchor` may be hidden
+        keys = [self.construct_object(key, deep=True) for key in own]
         for key in keys:
             if keys.count(key) > 1:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands there twice", node.start_mark)
@@ -203,12 +205,33 @@ def _yaml(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: not UTF-8 (byte {error.start}); save the file as UTF-8") from None
     try:
         data = yaml.load(text, _UniqueLoader)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date such as 2026-13-45
         raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(data, dict) or not data:
         kind = "empty" if not data else f"a {type(data).__name__}"
         raise UserError(f"{path}: the file is {kind}; it must hold keys such as `name:` and `models:` (see README)")
     return data
+
+
+def _folded(data: Any, errors: list[ErrorDetails]) -> list[ErrorDetails]:
+    """One error where pydantic gives one for each type that a value may have, under a key that the file lacks."""
+    found: dict[tuple[int | str, ...], ErrorDetails] = {}
+    for error in errors:
+        loc = error["loc"]
+        if error["type"].endswith("_type") and not _is_key(data, loc):
+            loc = loc[:-1]
+        others = f"{found[loc]['msg']}; or: " if loc in found else ""
+        found[loc] = {**error, "loc": loc, "msg": others + error["msg"]}
+    return list(found.values())
+
+
+def _is_key(data: Any, loc: tuple[int | str, ...]) -> bool:
+    for part in loc:
+        try:
+            data = data[part]
+        except (TypeError, LookupError):
+            return False
+    return True
 
 
 def _sentence(path: Path, kind: type[BaseModel], error: ErrorDetails) -> str:
