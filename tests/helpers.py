@@ -38,13 +38,23 @@ WORDS = ("gardul", "podul", "lacul", "drumul", "parcul", "satul")
 
 def corpus_rows(sources: int = 6) -> list[dict[str, Any]]:
     """Each source in Romanian and mixed with English; two sources an article; one row of another split."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for n in range(sources):
         shared = {"source_id": f"s{n}", "cluster_id": f"a{n // 2}", "split": "test"}
         shared["label"] = "satire" if n % 2 else "factual"
         word = WORDS[n % len(WORDS)]
-        plain = {"language": "ro", "switching": "none", "variant": "0", "text": f"Știrea {n}: primarul vopsește {word}."}
-        mixed = {"language": "ro-en", "switching": "random", "variant": "1", "text": f"Știrea {n}: the mayor mută {word}."}
+        plain = {
+            "language": "ro",
+            "switching": "none",
+            "variant": "0",
+            "text": f"Știrea {n}: primarul vopsește {word}.",
+        }
+        mixed = {
+            "language": "ro-en",
+            "switching": "random",
+            "variant": "1",
+            "text": f"Știrea {n}: the mayor mută {word}.",
+        }
         rows += [
             {"item_id": f"s{n}-ro", "twin_id": None, **plain, **shared},
             {"item_id": f"s{n}-en", "twin_id": f"s{n}-ro", **mixed, **shared},
@@ -114,7 +124,9 @@ def own_template(folder: Path, text: str = "Altfel: {{ text }}", setting: str = 
     """A template that hides the shipped one of a setting; gives the value for the manifest key `templates`."""
     place = folder / "manifests" / "prompts" / "satire"
     place.mkdir(parents=True, exist_ok=True)
-    body = "{% set version = '9' %}\n{% block user %}\n" + text + "\n{% endblock %}\n{% block target %}x{% endblock %}\n"
+    body = (
+        "{% set version = '9' %}\n{% block user %}\n" + text + "\n{% endblock %}\n{% block target %}x{% endblock %}\n"
+    )
     (place / f"{setting}.jinja").write_text(body, "utf-8")
     return "prompts"
 

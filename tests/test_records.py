@@ -188,7 +188,7 @@ SETTING = Setting("zero-shot", "satire/zero-shot.jinja")
 
 
 def test_every_sampling_field_changes_the_run_digest() -> None:
-    changed = {
+    changed: dict[str, Any] = {
         "temperature": 0.3, "top_p": 0.9, "top_k": 20, "min_p": 0.1, "repetition_penalty": 1.1, "presence_penalty": 0.5,
         "frequency_penalty": 0.5, "max_tokens": 7, "stop": ("\n",), "regex": "[ab]",
     }  # fmt: skip

@@ -34,7 +34,9 @@ def plan(
     json: AsJson = False,
 ) -> None:
     """Print what the grid would ask: runs, requests, tokens, and what is already done. Spends nothing."""
-    found = summary(resolve(manifest, store).limited(limit), exact)
+    grid = resolve(manifest, store).limited(limit)
+    grid.store.check(write=False)
+    found = summary(grid, exact)
     if json:
         say_json(found)
         return
@@ -84,6 +86,7 @@ def status(
     """Print how far each run is: done, pending, failed, unparsed, tokens/s, ETA. Reads no text."""
     if manifest:
         grid = resolve(manifest, store)
+        grid.store.check(write=False)
         found = status_of(grid.store, grid.manifest.namespace, [r.run_id for r in grid.runs])
     else:
         opened = Store.open(store or DEFAULT_STORE)

@@ -33,7 +33,10 @@ class Slice:
     whole: tuple[Item, ...] = field(repr=False)  # every item of the corpus, of any split, for its snapshot
 
     def limited(self, limit: int | None) -> "Slice":
-        """The first `limit` items, whole clusters in an order drawn by hash, so that a few are a fair sample."""
+        """At most `limit` items, cluster by cluster in an order drawn by hash, so that a few are a fair sample.
+
+        Only the last cluster taken may be cut.
+        """
         if limit is None:
             return self
         order = sorted(range(len(self.items)), key=lambda i: (digest([self.items[i].cluster_id]), i))
@@ -158,17 +161,29 @@ def resolve(path: str | Path, store_url: str | None = None) -> Grid:
     """Load a manifest and find all that it names; UserError names what is not there and what is."""
     path = Path(path)
     manifest = load(path)
+    _check_tasks(manifest, path)
     _check_names(manifest, path)
     catalogue = load_models(path.parent / "models.yaml")
     models = {name: model_entry(catalogue, name, f"{path}: key 'models'") for name in manifest.models}
-    for name, entry in models.items():
-        if entry.engine not in ENGINES:
-            raise UserError(
-                f"models.yaml: model '{name}': no engine {entry.engine!r}; {allowed(entry.engine, ENGINES)}"
-            )
+    models = {name: _checked(entry, f"{path.parent / 'models.yaml'}: model '{name}'") for name, entry in models.items()}
     store = Store.open(store_url or manifest.store or DEFAULT_STORE)
     prompts = Prompts(_beside(path, manifest.templates, "templates") if manifest.templates else None)
     return Grid(manifest, path, models, tuple(_slices(manifest, path)), store, prompts)
+
+
+def _checked(entry: ModelEntry, where: str) -> ModelEntry:
+    """The entry, if its engine is known and its chat template can be read."""
+    if entry.engine not in ENGINES:
+        raise UserError(f"{where}, key 'engine': no engine {entry.engine!r}; {allowed(entry.engine, ENGINES)}")
+    if entry.chat_template:
+        try:
+            Path(entry.chat_template).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            raise UserError(
+                f"{where}, key 'chat_template': {entry.chat_template!r} cannot be read ({reason}); name a text file"
+            ) from None
+    return entry
 
 
 def _beside(path: Path, name: str, key: str) -> Path:
@@ -179,15 +194,24 @@ def _beside(path: Path, name: str, key: str) -> Path:
     return folder
 
 
-def _check_names(manifest: Manifest, path: Path) -> None:
-    """Refuse tasks, settings and resource names that nothing answers to."""
+def _check_tasks(manifest: Manifest, path: Path) -> None:
+    """Refuse tasks and settings that nothing answers to, and tasks that know none of the settings."""
     for task in manifest.tasks:
         if task not in TASKS:
             raise UserError(f"{path}: key 'tasks': there is no task {task!r}; {allowed(task, TASKS)}")
+        if not set(manifest.settings) & set(TASKS[task].settings):
+            raise UserError(
+                f"{path}: key 'settings': task '{task}' has none of {', '.join(manifest.settings)}; "
+                f"{allowed(manifest.settings[0], TASKS[task].settings)}"
+            )
     settings = {s for task in manifest.tasks for s in TASKS[task].settings}
     for setting in manifest.settings:
         if setting not in settings:
             raise UserError(f"{path}: key 'settings': no task here has {setting!r}; {allowed(setting, settings)}")
+
+
+def _check_names(manifest: Manifest, path: Path) -> None:
+    """Refuse resources and sampling for what is not in the grid."""
     for model in manifest.resources:
         if model not in manifest.models:
             raise UserError(

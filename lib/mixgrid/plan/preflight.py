@@ -26,23 +26,24 @@ def check_models(grid: Grid, models: Iterable[str]) -> None:
     for model in local:
         tokenizer = chat.load(grid.models[model])
         for group in grid.groups:
-            if any(run.model == model for run in group.runs):
-                _check_fit(grid, model, group, tokenizer)
+            _check_fit(grid, model, group, tokenizer)
 
 
 def _check_fit(grid: Grid, model: str, group: Group, tokenizer: chat.ChatTokenizer) -> None:
     context = grid.models[model].context_length
-    by_length = sorted(group.items, key=_length)
+    runs = [run for run in group.runs if run.model == model]
+    by_length = sorted((item for item in group.items if any(grid.takes(run, item) for run in runs)), key=_length)
+    sizes: list[int] = []
     for items in (by_length[:SHORTEST], by_length[SHORTEST:]):
         asks = rendered(grid.prompts, group.task, group.setting, items, group.pool)
-        sizes = [len(tokenizer.token_ids(ask.messages, group.setting.thinking)) for ask in asks]
+        sizes += [len(tokenizer.token_ids(ask.messages, group.setting.thinking)) for ask in asks]
         if any(size < context for size in sizes):
             return
-        shortest = min(sizes, default=0)
-    raise UserError(
-        f"models.yaml: model '{model}', key 'context_length': {context} tokens are too few for every prompt of "
-        f"{group.task.name}/{group.setting.name} (the shortest has {shortest}); raise it or take another setting"
-    )
+    if sizes:
+        raise UserError(
+            f"models.yaml: model '{model}', key 'context_length': {context} tokens are too few for every prompt of "
+            f"{group.task.name}/{group.setting.name} (the shortest has {min(sizes)}); raise it or take another setting"
+        )
 
 
 def _length(item: Item) -> int:

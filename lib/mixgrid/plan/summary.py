@@ -56,7 +56,7 @@ def summary(grid: Grid, exact: bool = False) -> Summary:
     counters = {model: _counter(model, entry, warnings) for model, entry in grid.models.items()}
     tally = _Tally()
     for group in grid.groups:
-        asks = list(rendered(grid.prompts, group.task, group.setting, group.items))
+        asks = list(rendered(grid.prompts, group.task, group.setting, group.items, group.pool))
         for run in group.runs:
             mine = [ask for ask in asks if grid.takes(run, ask.item)]
             tally.add(run, mine, have[run.model])
