@@ -67,12 +67,16 @@ def small_grid(
     *,
     models: Mapping[str, Any] | None = None,
     rows: Sequence[Mapping[str, Any]] | None = None,
+    asked: Sequence[str] = ("toy",),
     **manifest: Any,
 ) -> Path:
-    """Write the files of a grid below `folder`; keywords replace the manifest's keys. Gives the manifest's path."""
+    """Write the files of a grid below `folder`; keywords replace the manifest's keys. Gives the manifest's path.
+
+    `models` adds entries to the catalogue; which of them the grid takes is the manifest's `models`, here `asked`.
+    """
     place = folder / "manifests"
     place.mkdir(exist_ok=True, parents=True)
-    _write(place / "grid.yaml", {**MANIFEST, **manifest})
+    _write(place / "grid.yaml", {**MANIFEST, "models": list(asked), **manifest})
     _write(place / "models.yaml", {"models": {"toy": dict(TOY), **(models or {})}})
     entry = {"reader": "table", "path": "mini.jsonl", "licence": "Apache-2.0", "tasks": ["satire"]}
     _write(place / "corpora.yaml", {"corpora": {"mini": {**entry, "columns": {name: name for name in COLUMNS}}}})

@@ -39,9 +39,9 @@ class Slice:
         """
         if limit is None:
             return self
-        order = sorted(range(len(self.items)), key=lambda i: (digest([self.items[i].cluster_id]), i))
-        keep = sorted(order[:limit])
-        return replace(self, items=tuple(self.items[i] for i in keep))
+        order = sorted(self.items, key=lambda item: (digest([item.cluster_id]), item.item_id))
+        keep = {item.item_id for item in order[:limit]}
+        return replace(self, items=tuple(item for item in self.items if item.item_id in keep))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,218 @@
+"""A manifest meets what it names: everything that is not there is refused, and the runs are what the grid says."""
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mixgrid.errors import UserError
+from mixgrid.plan.grid import Grid, resolve
+from mixgrid.plan.requests import rendered, request_of
+from tests.helpers import TOY, corpus_rows, open_grid, own_template, run_of, small_grid
+
+
+def refused(folder: Path, **changes: Any) -> str:
+    path = small_grid(folder, **changes)
+    with pytest.raises(UserError) as caught:
+        _ = resolve(path, str(folder / "store")).runs
+    assert not (folder / "store").exists()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def ids(grid: Grid) -> dict[tuple[int, str], str]:
+    """(seed, item id) → request id."""
+    return {
+        (run.seed, ask.item.item_id): request_of(run, ask).request_id
+        for group in grid.groups
+        for ask in rendered(grid.prompts, group.task, group.setting, group.items)
+        for run in group.runs
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"tasks": ["satir"]}, "key 'tasks': there is no task 'satir'; did you mean 'satire'? Allowed: dialogue-qa, "),
+        ({"asked": ["tox"]}, "key 'models': there is no model 'tox'; did you mean 'toy'? Allowed: toy"),
+        (
+            {"settings": ["zero-shoot"]},
+            "key 'settings': task 'satire' has none of zero-shoot; did you mean 'zero-shot'",
+        ),
+        ({"settings": ["zero-shot", "x"]}, "key 'settings': no task here has 'x'; Allowed: chain-of-thought, "),
+        ({"corpora": [{"name": "mino"}]}, "key 'corpora': there is no corpus 'mino'; did you mean 'mini'?"),
+        ({"corpora": [{"name": "mini", "split": "tst"}]}, "no split 'tst'; did you mean 'test'? Allowed: test, train"),
+        ({"languages": ["ro", "ro-fr"]}, "key 'languages': 'ro-fr' is in none of the corpora; did you mean 'ro-en'?"),
+        ({"switching": ["randon"]}, "key 'switching': 'randon' is in none of the corpora; did you mean 'random'?"),
+        ({"resources": {"tiny": {}}}, "key 'resources': 'tiny' is not in this grid; Allowed: toy"),
+        ({"sampling": [{"model": "tiny"}]}, "key 'sampling.0.model': 'tiny' is not in this grid; Allowed: toy"),
+        ({"sampling": [{"setting": "few"}]}, "key 'sampling.0.setting': 'few' is not in this grid"),
+        ({"templates": "nowhere"}, "key 'templates': there is no folder"),
+        ({"store": "ftp://x"}, "store 'ftp://x' is neither a folder nor s3://bucket/prefix"),
+        ({"tasks": ["satire", "dialogue-qa"]}, "key 'settings': task 'dialogue-qa' has none of zero-shot; "),
+        ({"tasks": ["satire", "dialogue-qa"], "settings": ["zero-shot", "0-shot"]}, "no item of mini can be asked by"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else "-".join(value),
+)
+def test_a_name_that_nothing_answers_to_is_refused_with_what_is_there(
+    tmp_path: Path, changes: dict[str, Any], says: str
+) -> None:
+    if "store" in changes:
+        with pytest.raises(UserError) as caught:
+            resolve(small_grid(tmp_path, **changes))
+        assert says in str(caught.value)
+    else:
+        assert says in refused(tmp_path, **changes)
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ({"engine": "vlm"}, "models.yaml: model 'toy', key 'engine': no engine 'vlm'; did you mean 'vllm'?"),
+        ({"chat_template": "no.jinja"}, "key 'chat_template': 'no.jinja' cannot be read (No such file"),
+    ],
+)
+def test_a_model_whose_entry_cannot_be_used_is_refused(tmp_path: Path, entry: dict[str, Any], says: str) -> None:
+    assert says in refused(tmp_path, models={"toy": {**TOY, **entry}})
+
+
+def test_catalogues_that_are_not_beside_the_manifest_are_named(tmp_path: Path) -> None:
+    path = small_grid(tmp_path)
+    (path.parent / "corpora.yaml").unlink()
+    with pytest.raises(UserError, match=r"corpora.yaml: cannot be read"):
+        resolve(path)
+    (path.parent / "models.yaml").unlink()
+    with pytest.raises(UserError, match=r"models.yaml: cannot be read"):
+        resolve(path)
+
+
+def test_an_empty_corpus_and_one_that_is_not_there_are_refused(tmp_path: Path) -> None:
+    assert "is empty" in refused(tmp_path, rows=[])
+    (tmp_path / "manifests" / "mini.jsonl").unlink()
+    with pytest.raises(UserError, match="is not there"):
+        resolve(tmp_path / "manifests" / "grid.yaml")
+
+
+def test_runs_are_the_product_of_what_the_manifest_names(tmp_path: Path) -> None:
+    settings = ["zero-shot", "chain-of-thought"]
+    grid = open_grid(tmp_path, settings=settings, models={"two": TOY}, asked=["toy", "two"])
+    found = Counter((run.model, run.setting, run.seed) for run in grid.runs)
+    assert found == {(m, s, n): 1 for m in ("toy", "two") for s in settings for n in (1, 2)}
+    assert {run.split for run in grid.runs} == {"test"}
+    assert all(len(group.items) == 12 for group in grid.groups)
+
+
+def test_languages_and_methods_choose_the_items(tmp_path: Path) -> None:
+    (group,) = open_grid(tmp_path, languages=["ro"]).groups
+    assert {item.language for item in group.items} == {"ro"}
+    (group,) = open_grid(tmp_path, switching=["random"]).groups
+    assert {item.switching for item in group.items} == {"random"}
+
+
+def test_a_regional_model_is_asked_only_its_own_languages(tmp_path: Path) -> None:
+    grid = open_grid(tmp_path, models={"toy": {**TOY, "languages": ["ro-en"]}})
+    taken = [item.language for group in grid.groups for item in group.items if grid.takes(grid.runs[0], item)]
+    assert set(taken) == {"ro-en"}
+    assert len(taken) == 6
+
+
+def test_later_sampling_entries_win_over_earlier_ones_and_over_the_model(tmp_path: Path) -> None:
+    toy = {**TOY, "sampling": {"default": {"top_k": 3, "top_p": 0.5}, "satire": {"top_k": 4}}}
+    layers = [{"temperature": 1}, {"setting": "chain-of-thought", "temperature": 0.2}, {"task": "satire", "min_p": 0.1}]
+    grid = open_grid(
+        tmp_path, models={"toy": toy}, sampling=layers, settings=["zero-shot", "chain-of-thought"], seeds=[1]
+    )
+    plain, thought = (run_of(grid, setting=s).sampling for s in ("zero-shot", "chain-of-thought"))
+    assert (plain.top_k, plain.top_p, plain.temperature, plain.min_p) == (4, 0.5, 1.0, 0.1)
+    assert thought.temperature == 0.2
+
+
+# Identities
+
+
+def test_the_same_manifest_twice_is_the_same_runs_and_requests(tmp_path: Path) -> None:
+    one, two = open_grid(tmp_path / "a"), open_grid(tmp_path / "b", name="other", resources={"toy": {"batch_size": 3}})
+    assert [run.run_id for run in one.runs] == [run.run_id for run in two.runs]
+    assert ids(one) == ids(two)
+
+
+def test_seeds_ask_other_requests_at_a_temperature_and_the_same_ones_at_none(tmp_path: Path) -> None:
+    warm, cold = open_grid(tmp_path), open_grid(tmp_path, sampling=[{"temperature": 0}])
+    assert len(set(ids(warm).values())) == 24
+    assert len(set(ids(cold).values())) == 12
+    assert {r for (s, _), r in ids(cold).items() if s == 1} == {r for (s, _), r in ids(cold).items() if s == 2}
+    assert len(cold.runs) == 2
+
+
+def test_another_seed_leaves_the_first_ones_as_they_were(tmp_path: Path) -> None:
+    few, more = open_grid(tmp_path), open_grid(tmp_path, seeds=[1, 2, 3])
+    assert {run.run_id for run in few.runs} < {run.run_id for run in more.runs}
+    assert ids(few).items() <= ids(more).items()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sampling": [{"temperature": 0.7, "max_tokens": 33}]},
+        {"sampling": [{"temperature": 0.7, "max_tokens": 32, "stop": ["\n"]}]},
+        {"models": {"toy": {**TOY, "context_length": 4095}}},
+        {"models": {"toy": {**TOY, "checkpoint": "other"}}},
+        {"models": {"toy": {**TOY, "revision": "2"}}},
+    ],
+)
+def test_what_can_change_an_answer_makes_other_runs_and_requests(tmp_path: Path, changes: dict[str, Any]) -> None:
+    one, two = open_grid(tmp_path / "a"), open_grid(tmp_path / "b", **changes)
+    assert not {run.run_id for run in one.runs} & {run.run_id for run in two.runs}
+    assert not set(ids(one).values()) & set(ids(two).values())
+
+
+def test_a_template_changes_the_runs_of_its_setting_alone(tmp_path: Path) -> None:
+    settings = ["zero-shot", "chain-of-thought"]
+    one = open_grid(tmp_path, settings=settings)
+    two = open_grid(tmp_path, settings=settings, templates=own_template(tmp_path))
+    kept = {run.run_id for run in one.runs} & {run.run_id for run in two.runs}
+    assert {run.setting for run in one.runs if run.run_id in kept} == {"chain-of-thought"}
+    assert len(kept) == 2
+
+
+def test_a_corrected_label_makes_other_runs_of_the_same_requests(tmp_path: Path) -> None:
+    rows = corpus_rows()
+    one = open_grid(tmp_path, rows=rows)
+    two = open_grid(tmp_path, rows=[{**rows[0], "label": "satire"}, *rows[1:]])
+    assert not {run.run_id for run in one.runs} & {run.run_id for run in two.runs}
+    assert ids(one) == ids(two)
+
+
+# --limit
+
+
+def articles(grid: Grid) -> Counter[str]:
+    return Counter(item.cluster_id for item in grid.slices[0].items)
+
+
+@pytest.mark.parametrize("limit", [1, 4, 5, 8, 11, 12, 99])
+def test_a_limit_takes_so_many_items_and_cuts_one_cluster_at_most(tmp_path: Path, limit: int) -> None:
+    whole = open_grid(tmp_path)
+    some = whole.limited(limit)
+    assert articles(some).total() == min(limit, 12)
+    assert sum(n < articles(whole)[article] for article, n in articles(some).items()) <= 1
+
+
+def test_a_limit_is_the_same_whatever_the_order_of_the_file(tmp_path: Path) -> None:
+    one = open_grid(tmp_path).limited(5)
+    two = open_grid(tmp_path, rows=corpus_rows()[::-1]).limited(5)
+    assert {i.item_id for i in one.slices[0].items} == {i.item_id for i in two.slices[0].items}
+
+
+def test_smaller_limits_are_inside_larger_ones(tmp_path: Path) -> None:
+    grid = open_grid(tmp_path)
+    taken = [{i.item_id for i in grid.limited(limit).slices[0].items} for limit in range(1, 13)]
+    assert all(a < b for a, b in pairwise(taken))
+
+
+def test_rows_asked_under_a_limit_are_rows_of_the_full_run(tmp_path: Path) -> None:
+    grid = open_grid(tmp_path)
+    assert [run.run_id for run in grid.limited(3).runs] == [run.run_id for run in grid.runs]
+    assert ids(grid.limited(3)).items() < ids(grid).items()
