@@ -57,7 +57,7 @@ class ChatTokenizer:
 
 def load(entry: ModelEntry) -> ChatTokenizer:
     """The chat tokenizer of a checkpoint on this machine; needs transformers, not the model's weights in memory."""
-    from transformers import AutoTokenizer
-
     folder = resolve(entry.checkpoint, entry.revision)
+    from transformers import AutoTokenizer  # takes seconds, and a checkpoint that is not there has no use for it
+
     return ChatTokenizer(AutoTokenizer.from_pretrained(str(folder)), entry)
