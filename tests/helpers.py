@@ -129,7 +129,7 @@ def own_template(folder: Path, text: str = "Altfel: {{ text }}", setting: str = 
     place = folder / "manifests" / "prompts" / "satire"
     place.mkdir(parents=True, exist_ok=True)
     body = (
-        "{% set version = '9' %}\n{% block user %}\n" + text + "\n{% endblock %}\n{% block target %}x{% endblock %}\n"
+        "{% set version = '9' %}\n{% block user %}\n" + text + "\n{%- endblock %}\n{% block target %}x{% endblock %}\n"
     )
     (place / f"{setting}.jinja").write_text(body, "utf-8")
     return "prompts"
