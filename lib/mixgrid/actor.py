@@ -35,6 +35,7 @@ class EngineActor:
 
     def __call__(self, block: pa.Table) -> pa.Table:
         """Answer a table of Work rows (all of one corpus and task), commit the part, give its Receipt."""
+        began_ms = _now_ms()
         work = from_table(Work, block)
         try:
             answers = self._engine.answer([self._ask(w) for w in work])
@@ -43,7 +44,7 @@ class EngineActor:
             os._exit(DEAD)  # a live actor around a dead engine would be given the same block for ever
         pairs = [(w, a) for w, a in zip(work, answers, strict=True)]
         rows = [p for w, a in pairs for p in predictions(self._runs, w, a, self._engine.fingerprint)]
-        return to_table(Receipt, [commit(self._store, self._namespace, self._runs, rows)])
+        return to_table(Receipt, [commit(self._store, self._namespace, self._runs, rows, began_ms)])
 
     def _ask(self, work: Work) -> Ask:
         run = self._runs[work.targets[0].run_id]
@@ -73,15 +74,18 @@ def _prediction(run: Run, request: Request, answer: Answer, engine: str, now: da
     )  # fmt: skip
 
 
-def commit(store: Store, namespace: str, runs: Mapping[str, Run], rows: list[Prediction]) -> Receipt:
+def commit(
+    store: Store, namespace: str, runs: Mapping[str, Run], rows: list[Prediction], began_ms: int | None = None
+) -> Receipt:
     """Write the rows as one part, then publish its counts for each run."""
+    began_ms = began_ms or _now_ms()
     run = runs[rows[0].run_id]
     part = store.put_table(predictions_folder(namespace, run), "part", to_table(Prediction, rows))
     counts = [_progress(part, run_id, [p for p in rows if p.run_id == run_id]) for run_id in {p.run_id for p in rows}]
     for progress in counts:
         publish(store, namespace, progress)
     total = {f: sum(getattr(c, f) for c in counts) for f in COUNTED if f != "done"}
-    return Receipt(part.key, len(rows), **total)
+    return Receipt(part.key, began_ms, _now_ms(), len(rows), **total)
 
 
 def _progress(part: Part, run_id: str, rows: list[Prediction]) -> Progress:
@@ -90,7 +94,7 @@ def _progress(part: Part, run_id: str, rows: list[Prediction]) -> Progress:
     return Progress(
         run_id=run_id,
         part=part.digest,
-        at_ms=int(time.time() * 1000),
+        at_ms=_now_ms(),
         done=len(rows),
         failed=sum(p.status == "failed" for p in rows),
         unparsed=sum(p.status == "ok" and not _parses(p) for p in rows),
@@ -103,3 +107,7 @@ def _progress(part: Part, run_id: str, rows: list[Prediction]) -> Progress:
 def _parses(row: Prediction) -> bool:
     raw = Raw(row.text, row.reasoning, row.finish_reason, row.status, row.reason)
     return TASKS[row.task].parse(raw, row.order).status == "ok"
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

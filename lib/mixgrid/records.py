@@ -184,6 +184,8 @@ class Receipt:
     """What an actor returns for a part: never the rows."""
 
     part: str
+    began_ms: int  # when the actor took the block
+    ended_ms: int  # when its part was whole in the store
     rows: int
     failed: int
     unparsed: int

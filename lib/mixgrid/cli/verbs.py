@@ -131,7 +131,10 @@ def report(
 
 def _reduction(grid: Grid) -> Reduction:
     grid.store.check()
-    options = Options(on_ray=bool(os.environ.get("RAY_ADDRESS")))
+    languages, switching = (
+        None if names is None else tuple(names) for names in (grid.manifest.languages, grid.manifest.switching)
+    )
+    options = Options(on_ray=bool(os.environ.get("RAY_ADDRESS")), languages=languages, switching=switching)
     return reduce_runs(grid.store, grid.manifest.namespace, grid.runs, partial(load_items, grid.store), options)
 
 

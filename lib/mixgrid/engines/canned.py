@@ -7,6 +7,7 @@ Modes, all in the model entry's `engine_args`:
     malformed_share: 0.1    that share of the answers is cut off in the middle
     refused_share: 0.1      that share is failed with the reason `refused`
     die_on: "word"          the engine dies when a prompt holds this text
+    log_to: file            each request id that is answered is appended to this file, to count what was asked twice
 """
 
 import time
@@ -26,13 +27,17 @@ class CannedEngine:
         self._answers: list[str] = args.get("answers") or ["<raspuns>satiră</raspuns>", "<raspuns>factual</raspuns>"]
         self._delay_s = float(args.get("delay_ms", 0)) / 1000
         self._malformed, self._refused = float(args.get("malformed_share", 0)), float(args.get("refused_share", 0))
-        self._die_on = args.get("die_on")
+        self._die_on, self._log_to = args.get("die_on"), args.get("log_to")
         self._context, self._system_role = spec.entry.context_length, spec.entry.system_role
 
     def answer(self, asks: Sequence[Ask]) -> list[Answer]:
         """One canned answer for each request."""
         time.sleep(self._delay_s * len(asks))
-        return [self._one(ask) for ask in asks]
+        answers = [self._one(ask) for ask in asks]
+        if self._log_to:
+            with open(self._log_to, "a", encoding="utf-8") as log:
+                log.write("".join(f"{ask.request_id}\n" for ask in asks))
+        return answers
 
     def close(self) -> None:
         """Nothing to free."""

@@ -41,7 +41,14 @@ class Options:
     draws: Draws = field(default_factory=Draws)
     allow_changed_items: bool = False
     on_ray: bool = False
+    languages: tuple[str, ...] | None = None  # what the scores are about, of all that was asked; None: everything
+    switching: tuple[str, ...] | None = None
     tasks: Mapping[str, Task] = field(default_factory=lambda: TASKS)
+
+    def takes(self, item: Item) -> bool:
+        """Whether the scores are about this item."""
+        pairs = ((item.language, self.languages), (item.switching, self.switching))
+        return all(wanted is None or value in wanted for value, wanted in pairs)
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,7 @@ def collect(
     for (corpus, snapshot, name), group in _by(runs, lambda r: (r.corpus, r.snapshot, r.task)).items():
         task = _task(options.tasks, name)
         family = FAMILIES[task.score](task.classes, options.policies)
-        population = Population.of(items(corpus, snapshot), task, family)
+        population = Population.of(items(corpus, snapshot), task, family, options.takes)
         judge = Judge(task, family, population.sheet, snapshot)
         for same_model in _by(group, lambda r: r.model).values():
             book, answers = Book(), [Answers.load(store, inputs.plans[r.run_id], r, population) for r in same_model]
@@ -158,6 +165,7 @@ def _id(runs: Sequence[Run], inputs: Inputs, options: Options) -> str:
         family = FAMILIES[task.score](task.classes, options.policies)
         made_by.append([task.name, task.parser_version, family.signature, [m.signature for m in family.metrics]])
     chosen = [str(options.policies), options.draws.resamples, options.allow_changed_items]
+    chosen += [options.languages, options.switching]
     return digest([VERSION, [r.run_id for r in runs], inputs.keys, made_by, chosen])[:16]
 
 

@@ -116,7 +116,7 @@ class Cell:
     def expected(self) -> npt.NDArray[np.int64]:
         """(S,): items of the split in these languages and methods, whether planned or left out by a limit."""
         population = self.population
-        in_split = population.splits.of == population.splits.names.index(self.run.split)
+        in_split = population.selected & (population.splits.of == population.splits.names.index(self.run.split))
         pairs = population.languages.of.astype(np.int64) * len(population.switching.names) + population.switching.of
         used = self.slices.basic_of >= 0
         counts = np.zeros(self.slices.sums.shape[1])

@@ -47,7 +47,8 @@ class Answers:
         )
         known = item >= 0
         same = known & (item_hash == population.hashes[item]) if len(population) else known
-        kept = _once(run, item, request, same)
+        chosen = same & population.selected[item] if len(population) else same
+        kept = _once(run, item, request, chosen)
         n = len(kept)
         answers = cls(
             run,

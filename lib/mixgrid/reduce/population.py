@@ -1,7 +1,7 @@
 """The items that runs were asked about, as numbers: small enough to hold for a whole grid, and shared by every cell."""
 
 import hashlib
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -65,9 +65,12 @@ class Population:
     languages: Codes
     switching: Codes
     splits: Codes
+    selected: npt.NDArray[np.bool_]  # the items that the reduction is about
 
     @classmethod
-    def of(cls, items: Iterable[Item], task: Task, family: Family) -> "Population":
+    def of(
+        cls, items: Iterable[Item], task: Task, family: Family, selected: Callable[[Item], bool] = lambda _: True
+    ) -> "Population":
         """Number the items that the task takes; gold that the family cannot score is a ValueError."""
         taken = sorted((i for i in items if task.accepts(i)), key=lambda i: i.item_id)
         facts = [family.facts(i, task.gold(i)) for i in taken]
@@ -81,6 +84,7 @@ class Population:
             languages=Codes.named([i.language for i in taken]),
             switching=Codes.named([i.switching for i in taken]),
             splits=Codes.named([i.split for i in taken]),
+            selected=np.fromiter((selected(i) for i in taken), dtype=np.bool_, count=len(taken)),
         )
 
     def __len__(self) -> int:
