@@ -1,0 +1,103 @@
+"""The real engine with the embedded model: rows that cannot be asked, seeds, overlap, forms, cache."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mixgrid.engines import build
+from mixgrid.engines.base import Answer, Ask, Engine, EngineSpec
+from mixgrid.engines.checkpoints import resolve
+from mixgrid.manifest import ModelEntry, load_models
+from mixgrid.records import Message, Sampling
+
+pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600)]
+
+MODEL = "smollm2-135m-instruct"
+MANIFESTS = Path(__file__).resolve().parent.parent.parent / "manifests"
+QUESTION = (
+    "Name the capital of France, then of Spain, then of Italy, then of Greece, and say a word about each of them."
+)
+
+
+@pytest.fixture(scope="module")
+def entry() -> ModelEntry:
+    found = load_models(MANIFESTS / "models.yaml")[MODEL].model_copy(update={"context_length": 256})
+    resolve(found.checkpoint, found.revision, fetch=True)
+    return found
+
+
+@pytest.fixture(scope="module")
+def engine(entry: ModelEntry) -> Iterator[Engine]:
+    loaded = build(EngineSpec(MODEL, entry))
+    yield loaded
+    loaded.close()
+
+
+def ask(text: str, seed: int | None = None, **sampling: object) -> Ask:
+    fields = {"temperature": 0.0, "max_tokens": 8, **sampling}
+    return Ask(f"{text[:20]}-{seed}", (Message("user", text),), Sampling(**fields), seed)  # type: ignore[arg-type]
+
+
+def texts(answers: list[Answer]) -> list[str]:
+    return [answer.text for answer in answers]
+
+
+def test_one_bad_row_never_fails_a_batch(engine: Engine) -> None:
+    asks = [ask("Say yes."), ask("word " * 400), ask("a lone surrogate \ud800"), ask("Say no.")]
+    answers = engine.answer(asks)
+    assert [(a.status, a.reason) for a in answers] == [
+        ("ok", ""),
+        ("failed", "too_long"),
+        ("failed", "bad_text"),
+        ("ok", ""),
+    ]
+    assert answers[1].prompt_tokens > 256
+    assert answers[0].finish_reason in {"stop", "length"}
+    assert answers[0].completion_tokens > 0
+
+
+def test_three_seeds_differ_and_one_seed_twice_does_not(engine: Engine) -> None:
+    warm = {"temperature": 0.9, "max_tokens": 12}
+    first = texts(engine.answer([ask(QUESTION, seed, **warm) for seed in (1, 2, 3)]))
+    again = texts(engine.answer([ask(QUESTION, seed, **warm) for seed in (3, 1, 2)]))
+    assert len(set(first)) == 3
+    assert again == [first[2], first[0], first[1]]
+
+
+def test_batches_from_several_threads_are_answered_together_and_in_their_own_order(engine: Engine) -> None:
+    batches = [[ask(f"Repeat the number {n * 10 + k}.", max_tokens=6) for k in range(6)] for n in range(4)]
+    alone = [texts(engine.answer(batch)) for batch in batches]
+    found: dict[int, list[str]] = {}
+    threads = [
+        threading.Thread(target=lambda n=n, b=b: found.update({n: texts(engine.answer(b))}))
+        for n, b in enumerate(batches)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found[n] for n in range(4)] == alone
+
+
+def test_an_answer_is_held_to_a_form(engine: Engine) -> None:
+    asks = [
+        ask(QUESTION, seed, temperature=1.0, regex="<raspuns>(satiră|factual)</raspuns>", max_tokens=24)
+        for seed in range(6)
+    ]
+    assert set(texts(engine.answer(asks))) <= {"<raspuns>satiră</raspuns>", "<raspuns>factual</raspuns>"}
+
+
+def test_a_prompt_that_was_there_before_comes_from_the_cache(engine: Engine) -> None:
+    text = "Once more: " + QUESTION * 3
+    engine.answer([ask(text)])
+    (again,) = engine.answer([ask(text, max_tokens=7)])
+    assert again.cached_tokens >= 64  # whole blocks of 32 tokens
+    assert again.cached_tokens % 32 == 0
+
+
+def test_a_request_that_vllm_refuses_is_a_row(engine: Engine) -> None:
+    refused, fine = engine.answer([ask("Hello.", regex="(unclosed"), ask("Hello.")])
+    assert (refused.status, refused.reason) == ("failed", "rejected")
+    assert fine.status == "ok"

@@ -1,0 +1,147 @@
+"""The actor: rows out = rows in, whatever came back; it writes the part itself, and an engine's death is its own."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from mixgrid.actor import DEAD, EngineActor, commit
+from mixgrid.actor import predictions as rows_of
+from mixgrid.engines.base import Answer, EngineSpec
+from mixgrid.plan.frozen import freeze
+from mixgrid.plan.grid import Grid
+from mixgrid.plan.pending import counts, listing
+from mixgrid.plan.progress import status
+from mixgrid.records import Receipt, Work, from_table, to_table
+from mixgrid.store import Store, StoreError
+from tests.helpers import NS, TOY, ask, open_grid, pending_work, predictions, small_grid
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def frozen_grid(folder: Path, **changes: object) -> Grid:
+    grid = open_grid(folder, **changes)
+    freeze(grid, {})
+    return grid
+
+
+def test_a_block_becomes_one_part_with_a_row_for_each_that_waited(tmp_path: Path) -> None:
+    grid = frozen_grid(tmp_path, seeds=[1, 2, 3], sampling=[{"temperature": 0}])
+    (receipt,) = ask(grid)
+    assert receipt.rows == 36
+    assert [part.key for part in listing(grid.store, NS).whole] == [receipt.part]
+    wanted = {(run.run_id, item.item_id) for run in grid.runs for item in grid.groups[0].items}
+    assert Counter((row.run_id, row.item_id) for row in predictions(grid)) == dict.fromkeys(wanted, 1)
+
+
+def test_the_first_that_waited_paid_and_the_others_say_who(tmp_path: Path) -> None:
+    grid = frozen_grid(tmp_path, seeds=[1, 2, 3], sampling=[{"temperature": 0}])
+    work = next(iter(pending_work(grid)))
+    runs = {run.run_id: run for run in grid.runs}
+    first, *others = rows_of(runs, work, Answer("x", cost_usd=0.5, completion_tokens=7), "canned")
+    assert (first.run_id, first.cost_usd, first.reused_from) == (grid.runs[0].run_id, 0.5, None)
+    assert [(row.cost_usd, row.reused_from) for row in others] == [(0.0, first.run_id)] * 2
+    assert [row.run_id for row in (first, *others)] == [run.run_id for run in grid.runs]
+    assert len({row.row_sha256 for row in (first, *others)}) == 3
+
+
+def test_a_row_holds_what_was_asked_and_what_came_back(tmp_path: Path) -> None:
+    grid = frozen_grid(tmp_path)
+    work = next(iter(pending_work(grid)))
+    request, run = work.targets[0], grid.runs[0]
+    answer = Answer(
+        "text\u2028", "thought", finish_reason="length", prompt_tokens=5, completion_tokens=4, reasoning_tokens=3,
+        cached_tokens=2, latency_s=0.25, seed_honoured=False, system_folded=True,
+    )  # fmt: skip
+    (row,) = rows_of({run.run_id: run}, work, answer, "engine-1")
+    kept = {name: getattr(row, name) for name in vars(answer)}
+    assert kept == vars(answer)
+    shared = ("item_id", "item_hash", "source_id", "cluster_id", "language", "switching", "request_id", "order", "seed")
+    assert [getattr(row, name) for name in shared] == [getattr(request, name) for name in shared]
+    assert (row.run_seed, row.run_digest, row.engine) == (run.seed, run.run_digest, "engine-1")
+    assert (datetime.now(UTC) - row.created_at).total_seconds() < 60
+
+
+def test_failed_answers_are_rows_too(tmp_path: Path) -> None:
+    grid = frozen_grid(tmp_path, models={"toy": {**TOY, "engine_args": {"refused_share": 0.5}}})
+    (receipt,) = ask(grid)
+    statuses = Counter((row.status, row.reason) for row in predictions(grid))
+    assert receipt.rows == 24 == statuses.total()
+    assert receipt.failed == statuses["failed", "refused"] > 0
+    assert statuses["ok", ""] > 0
+
+
+def test_counts_are_published_for_each_run_of_a_part(tmp_path: Path) -> None:
+    grid = frozen_grid(tmp_path, models={"toy": {**TOY, "engine_args": {"answers": ["ce?"]}}})
+    receipts = ask(grid, size=7)
+    found = status(grid.store, NS)
+    assert [(one.done, one.unparsed) for one in found] == [(12, 12)] * 2
+    assert sum(r.unparsed for r in receipts) == 24
+    assert sum(r.prompt_tokens for r in receipts) == sum(one.prompt_tokens for one in found) > 0
+
+
+def test_tokens_count_where_they_were_spent(tmp_path: Path) -> None:
+    three = frozen_grid(tmp_path / "3", seeds=[1, 2, 3], sampling=[{"temperature": 0}])
+    one = frozen_grid(tmp_path / "1", seeds=[1], sampling=[{"temperature": 0}])
+    assert ask(three)[0].prompt_tokens == ask(one)[0].prompt_tokens
+
+
+def test_the_same_rows_are_the_same_part(tmp_path: Path) -> None:
+    grid = frozen_grid(tmp_path)
+    ask(grid)
+    runs = {run.run_id: run for run in grid.runs}
+    rows = predictions(grid)
+    assert commit(grid.store, NS, runs, rows).part == commit(grid.store, NS, runs, rows).part
+    assert {count.done for count in counts(grid).values()} == {12}
+
+
+def test_a_failed_write_is_an_error_and_nothing_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = frozen_grid(tmp_path)
+
+    def full(*_: object) -> None:
+        raise StoreError("no room")
+
+    monkeypatch.setattr(Store, "put_table", full)
+    actor = EngineActor(EngineSpec("toy", grid.models["toy"]), {r.run_id: r for r in grid.runs}, grid.store, NS)
+    with pytest.raises(StoreError, match="no room"):
+        actor(to_table(Work, pending_work(grid)))
+    assert {count.done for count in counts(grid).values()} == {0}
+    assert not any(one.done for one in status(grid.store, NS))
+
+
+def test_how_requests_are_cut_into_blocks_does_not_change_their_answers(tmp_path: Path) -> None:
+    one, two = frozen_grid(tmp_path / "1"), frozen_grid(tmp_path / "2")
+    receipts = ask(one, size=100)
+    runs = {run.run_id: run for run in two.runs}
+    actor = EngineActor(EngineSpec("toy", two.models["toy"]), runs, two.store, NS)
+    for work in list(pending_work(two))[::-1]:
+        (receipt,) = from_table(Receipt, actor(to_table(Work, [work])))
+        assert receipt.rows == 1
+    assert receipts[0].rows == 24
+    answers = [{(row.run_id, row.item_id): row.text for row in predictions(grid)} for grid in (one, two)]
+    assert answers[0] == answers[1]
+
+
+DYING = """
+import sys
+from pathlib import Path
+from mixgrid.plan.grid import resolve
+from tests.helpers import ask
+ask(resolve(sys.argv[1], sys.argv[2]), size=4)
+"""
+
+
+def test_an_engine_s_death_ends_the_process_and_leaves_what_was_committed(tmp_path: Path) -> None:
+    path = small_grid(tmp_path, seeds=[1], models={"toy": {**TOY, "engine_args": {"die_on": "Știrea 3: primarul"}}})
+    command = [sys.executable, "-c", DYING, str(path), str(tmp_path / "store")]
+    env = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'lib'}"}
+    ended = subprocess.run(command, env=env, capture_output=True, timeout=120, check=False)
+    assert ended.returncode == DEAD == 70
+    grid = open_grid(tmp_path, seeds=[1], models={"toy": {**TOY, "engine_args": {"die_on": "Știrea 3: primarul"}}})
+    rows = [row.item_id for row in predictions(grid)]
+    assert 0 < len(rows) < 12
+    assert "s3-ro" not in rows
