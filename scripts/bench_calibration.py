@@ -152,10 +152,11 @@ def paper_tests(tally: Tally, shape: Shape, outcome: Outcome, joint: Floats) -> 
     plain = mcnemar(int(b), int(c), int(first.sum()))
     tally.test("paper: exact McNemar, rows", plain.p)
     tally.test("paper: row-level bootstrap (normal limit)", row_level(shape, first))
-    false_positives = np.array(
-        [[cell.sum() - cell[0], cell[0]] for cell in (first[:, 0].sum((0, 2)), first[:, 0].sum((0, 1)))]
-    )
-    tally.test("paper: chi2 of FPR, rows, Yates", chi2_table(false_positives.astype(np.int64)).p)
+    if not shape.leaning:  # with it the rates do differ
+        false_positives = np.array(
+            [[cell.sum() - cell[0], cell[0]] for cell in (first[:, 0].sum((0, 2)), first[:, 0].sum((0, 1)))]
+        )
+        tally.test("paper: chi2 of FPR, rows, Yates", chi2_table(false_positives.astype(np.int64)).p)
     for name in ("shifted", "percentile", "jackknife-t"):
         if name in outcome.other_p:
             tally.test(f"plain: {name}", outcome.other_p[name])
