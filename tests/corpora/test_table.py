@@ -1,5 +1,6 @@
 """The column map: every field from a column or a constant, in our spelling; what does not parse is named."""
 
+import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -8,11 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mixgrid.corpora import read
+from mixgrid.corpora import nested, read
 from mixgrid.errors import UserError
 from mixgrid.records import Flag, Turn
-from tests.corpora.conftest import Declare
+from mixgrid.tasks.base import transcript
+from tests.corpora.conftest import MAP, Declare
 
 Write = Callable[[str, bytes | list[dict[str, Any]]], Path]
 
@@ -206,3 +210,96 @@ def test_an_entry_that_says_too_little_is_refused(
 ) -> None:
     with pytest.raises(UserError, match=why):
         read(declare(write("c.csv", b"id,text,label\n1,a,x\n"), **keys))
+
+
+# Paths, links and choices
+
+
+def test_records_inside_others_inherit_their_fields(declare: Declare, write: Write) -> None:
+    data = {"data": {"title": "t", "list": [
+        {"d": "A: x", "qas": [{"id": 1, "q": "a?", "ans": [{"text": "p"}]}, {"id": 2, "q": "b?", "ans": []}]},
+        {"d": "A: y", "qas": []},
+        {"d": "A: z", "qas": [{"id": 3, "q": "c?", "ans": [{"text": "r"}]}]},
+    ]}}  # fmt: skip
+    path = write("c.json", json.dumps(data).encode())
+    columns = {"item_id": "id", "dialogue": "d", "question": "q", "label": "ans.0.text"}
+    keys: dict[str, Any] = {"columns": columns, "constants": {**MAP["constants"], "label": "none"}}
+    found = read(declare(path, records="data.list.qas", **keys))
+    assert [(i.item_id, i.turns[0].text, i.label) for i in found] == [
+        ("1", "x", "p"),
+        ("2", "x", "none"),
+        ("3", "z", "r"),
+    ]
+    assert [found[0].source_id == other.source_id for other in found] == [True, True, False]
+    with pytest.raises(UserError, match=r"no 'rows' on the way of `records: data.rows`"):
+        read(declare(path, records="data.rows", **keys))
+
+
+def test_links_make_replies_and_texts_make_mentions(declare: Declare, write: Write) -> None:
+    row = {"id": 1, "d": [{"speaker": s, "text": t} for s, t in (("A", "x"), ("B", "y @A @Z"), ("C", "z"))]}
+    columns = {"item_id": "id", "dialogue": "d", "replies": "r"}
+    (item,) = read(declare(write("c.jsonl", [row | {"r": [{"x": 0, "y": 2}]}]), columns=columns))
+    assert [(t.reply_to, t.mentions) for t in item.turns] == [(None, ()), (None, ("A",)), ("0", ())]
+    for link in ({"x": 0}, {"x": 0, "y": 3}, {"x": -1, "y": 1}, "0-1"):
+        with pytest.raises(UserError, match="does not name two of the 3 turns"):
+            read(declare(write("c.jsonl", [row | {"r": [link]}]), columns=columns))
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["A", "B (x)", "#P1#"]), st.text(st.characters(exclude_characters="\r"))), min_size=1
+    )
+)
+def test_a_numbered_transcript_reads_back_as_the_dialogue_it_was(said: list[tuple[str, str]]) -> None:
+    """What prompts show can be a corpus's cell, with its replies, whatever the turns hold."""
+    turns = [Turn(str(n), who, text, "1" if n > 1 else None) for n, (who, text) in enumerate(said, start=1)]
+    text = transcript([*turns, Turn(str(len(turns) + 1), "A", "x", "1")])
+    found = nested.turns(text)
+    assert [(t.turn_id, t.speaker, t.text, t.reply_to) for t in found[:-1]] == [
+        (t.turn_id, t.speaker, t.text, t.reply_to) for t in turns
+    ]
+
+
+def test_numbered_lines_that_are_no_transcript_are_read_as_they_stand() -> None:
+    assert [(t.speaker, t.text) for t in nested.turns("1. A: x\nB: y")] == [("1. A", "x"), ("B", "y")]
+
+
+def test_a_label_that_is_an_options_id(declare: Declare, write: Write) -> None:
+    row = {"id": 1, "q": "?", "c": {"label": ["A", "B"], "text": ["no", "yes"]}, "k": "B"}
+    columns = {"item_id": "id", "question": "q", "options": ["c.text"], "option_ids": "c.label", "label": "k"}
+    assert read(declare(write("c.jsonl", [row]), columns=columns))[0].label == "yes"
+    with pytest.raises(UserError, match="label 'C' is not one of the 2 options' ids: A, B"):
+        read(declare(write("c.jsonl", [row | {"k": "C"}]), columns=columns))
+
+
+@pytest.mark.parametrize(
+    ("cells", "why"), [({"b": ""}, "option 2 is empty"), ({"k": "z"}, "label 'z' is none of the options")]
+)
+def test_an_option_that_is_not_there_is_named(declare: Declare, write: Write, cells: dict[str, str], why: str) -> None:
+    columns = {"item_id": "id", "question": "q", "options": ["a", "b"], "label": "k"}
+    with pytest.raises(UserError, match=why):
+        read(declare(write("c.jsonl", [{"id": "1", "q": "?", "a": "x", "b": "y", "k": "x"} | cells]), columns=columns))
+
+
+def test_other_answers_become_wrong_options_unless_they_overlap(declare: Declare, write: Write) -> None:
+    row = {
+        "id": "1",
+        "q": "?",
+        "a": "Bandung",
+        "others": ["bandung", "Kota Bandung", "Solo", "Bogor", "Medan", "Bali", ""],
+    }
+    columns = {"item_id": "id", "question": "q", "options": ["a"], "distractors": {"column": "others"}, "label": "a"}
+    (item,) = read(declare(write("c.jsonl", [row]), columns=columns))
+    assert (item.options[0], item.options[-1], len(item.options)) == ("Bandung", "No correct answer", 5)
+    assert set(item.options[1:4]) < {"Solo", "Bogor", "Medan", "Bali"}
+    assert read(declare(write("c.jsonl", [row]), columns=columns))[0].options == item.options
+
+
+def test_a_file_may_have_a_map_and_a_prefix_of_its_own(declare: Declare, write: Write) -> None:
+    old, new = write("old.jsonl", [{"nr": 1, "t": "a"}]), write("new.jsonl", [{"id": 1, "text": "b"}])
+    files = [
+        {"path": str(old), "prefix": "old/", "columns": {"item_id": "nr", "text": "t"}},
+        {"path": str(new), "prefix": "new/"},
+    ]
+    found = read(declare(None, files=files, columns={"item_id": "id", "text": "text"}))
+    assert [(i.item_id, i.source_id, i.text) for i in found] == [("old/1", "old/1", "a"), ("new/1", "new/1", "b")]

@@ -31,8 +31,19 @@ Scalar = Literal[
 ]  # fmt: skip
 
 
+class Distractors(Frozen):
+    """How a question with an answer alone becomes a multiple choice."""
+
+    column: str  # texts of which some, drawn by a hash, join the options; none that overlaps with the answer
+    upto: Annotated[int, Field(ge=2)] = 4
+    last: str = "No correct answer"  # stands after them in every question
+
+
 class Columns(Frozen):
-    """Which column holds which field. In JSON a name may be a path: `choices.text`."""
+    """Which column holds which field. In JSON a name may be a path: `choices.text`, `answers.0.text`.
+
+    Without `source_id`, questions have the same source if they have the same dialogue; else an item is its own source.
+    """
 
     item_id: str | None = None  # None: the row's number in its file, from 0
     source_id: str | None = None
@@ -51,9 +62,12 @@ class Columns(Frozen):
     options: list[str] = Field(
         default_factory=list
     )  # one column that holds a list, or several that hold one option each
-    references: list[str] = Field(default_factory=list)  # the same; empty ones are left out
+    option_ids: str | None = None  # a list of ids (A, B, …) in the order of the options: then `label` is one of them
+    distractors: Distractors | None = None
+    references: list[str] = Field(default_factory=list)  # as with options, but empty ones are left out
     flags: dict[str, str] = Field(default_factory=dict)  # the flag's name and its column (yes/no, 1/0, true/false)
     dialogue: str | None = None  # `speaker: text` lines, or a list of turns
+    replies: str | None = None  # a list of links between turns by number: x is replied to by y
     spans: str | None = None  # a list of replaced spans
 
 
@@ -61,6 +75,8 @@ class SourceFile(Frozen):
     """One file of a corpus, and what its place says about its rows (`split`, `language`)."""
 
     path: str
+    prefix: str = ""  # put before the ids in this file, where several files count from the same number
+    columns: Columns | None = None  # instead of the corpus's map, where this file names its columns otherwise
     constants: dict[Scalar, str] = Field(default_factory=dict)
 
 
@@ -85,6 +101,7 @@ class CorpusEntry(Frozen):
     tasks: list[str]
     format: Literal["csv", "tsv", "json", "jsonl", "parquet"] | None = None  # None: by the file's ending
     quoting: Literal["minimal", "none"] = "minimal"  # none: a quotation mark in csv or tsv is text like any other
+    records: str = ""  # json: the path to the rows, such as `data.dialogues.qas`; a row inherits what it lies in
     columns: Columns = Columns()
     constants: dict[Scalar, str] = Field(default_factory=dict)
     values: dict[Scalar, dict[str, str]] = Field(default_factory=dict)  # the release's spelling of a value and ours

@@ -1,6 +1,7 @@
 r"""Cells that hold a structure: dialogues and replaced spans.
 
 dialogue   "Ani: kamu where?\nBudi: di rumah, @Ani"      → two turns; a line without a speaker goes on with the turn
+           "1. Ani: kamu where?\n2. Budi (reply to 1): …" → the same with a reply, as `tasks.base.transcript` writes it
            [{"speaker": "Ani", "text": "kamu where?"}, {"speaker": "Budi", "text": "…", "reply_to": "0"}]
 spans      [{"start": 11, "end": 19, "original": "promis", "translation": "promised", "language": "en"}]
 """
@@ -8,25 +9,54 @@ spans      [{"start": 11, "end": 19, "original": "promis", "translation": "promi
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from mixgrid.corpora.base import RowError
 from mixgrid.records import Span, Turn
 
 _SPEAKER = re.compile(r"\s*(?P<speaker>[^\s:][^:\n]{0,49}?)\s*:\s?(?P<text>.*)", re.DOTALL)
+_NUMBER = re.compile(
+    r"(?P<number>[1-9]\d*)\. (?P<speaker>[^\s:][^:\n]*?)(?: \(reply to (?P<reply>\d+)\))?: (?P<text>.*)", re.DOTALL
+)
 _MENTION = re.compile(r"@([\w.-]*\w)")
 
 
-def turns(value: Any) -> tuple[Turn, ...]:
-    """The turns of a dialogue, from lines of text or from a list (a JSON list in a csv cell too)."""
+def turns(value: Any, replies: Any = None) -> tuple[Turn, ...]:
+    """The turns of a dialogue, from lines of text or from a list (a JSON list in a csv cell too).
+
+    `replies` are links {x, y} between turns by number, from 0: turn y replies to turn x.
+    """
     if isinstance(value, str) and not value.lstrip().startswith("["):
-        found = _lines(value)
+        found = _numbered(value) or _lines(value)
     else:
-        found = [_turn(number, record) for number, record in enumerate(_list("dialogue", value))]
+        found = _mentioned([_turn(number, record) for number, record in enumerate(_list("dialogue", value))])
     if not found:
         raise RowError("empty dialogue")
+    found = _linked(found, _list("replies", replies))
     _refuse_loose_ends(found)
     return tuple(found)
+
+
+def _linked(found: list[Turn], links: list[Any]) -> list[Turn]:
+    """The turns with the first link of each that has one."""
+    target: dict[int, int] = {}
+    for link in links:
+        x, y = (link.get("x"), link.get("y")) if isinstance(link, Mapping) else (None, None)
+        if not (isinstance(x, int) and isinstance(y, int) and 0 <= x < len(found) and 0 <= y < len(found)):
+            raise RowError(f"the link {str(link)[:60]} does not name two of the {len(found)} turns as x and y")
+        target.setdefault(y, x)
+    return [replace(turn, reply_to=found[target[n]].turn_id) if n in target else turn for n, turn in enumerate(found)]
+
+
+def _mentioned(found: list[Turn]) -> list[Turn]:
+    """The turns with the speakers that their texts name by @, where a record does not list them itself."""
+    speakers = {turn.speaker for turn in found}
+    return [turn if turn.mentions else replace(turn, mentions=_mentions(turn.text, speakers)) for turn in found]
+
+
+def _mentions(text: str, speakers: set[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in _MENTION.findall(text) if name in speakers))
 
 
 def _refuse_loose_ends(found: list[Turn]) -> None:
@@ -36,6 +66,20 @@ def _refuse_loose_ends(found: list[Turn]) -> None:
             raise RowError(f"two turns of the dialogue are {turn.turn_id!r}")
         if turn.reply_to is not None and turn.reply_to not in ids:
             raise RowError(f"turn {turn.turn_id!r} of the dialogue replies to {turn.reply_to!r}, which is no turn")
+
+
+def _numbered(text: str) -> list[Turn]:
+    """Turns of numbered lines, whose continuations are indented; none if a line is neither."""
+    found: list[Turn] = []
+    for line in (line.removesuffix("\r") for line in text.rstrip("\n").split("\n")):
+        match = _NUMBER.fullmatch(line)
+        if match and int(match["number"]) == len(found) + 1:
+            found.append(Turn(match["number"], match["speaker"], match["text"], match["reply"]))
+        elif found and line.startswith("   "):
+            found[-1] = replace(found[-1], text=f"{found[-1].text}\n{line[3:]}")
+        else:
+            return []
+    return _mentioned(found)
 
 
 def _lines(text: str) -> list[Turn]:
@@ -48,11 +92,7 @@ def _lines(text: str) -> list[Turn]:
             spoken[-1] = (spoken[-1][0], f"{spoken[-1][1]}\n{line}")
         elif line.strip():
             raise RowError(f"the dialogue begins without a speaker: {line[:40]!r}")
-    speakers = {speaker for speaker, _ in spoken}
-    return [
-        Turn(str(number), speaker, said, mentions=tuple(m for m in _MENTION.findall(said) if m in speakers))
-        for number, (speaker, said) in enumerate(spoken)
-    ]
+    return _mentioned([Turn(str(number), *turn) for number, turn in enumerate(spoken)])
 
 
 def _turn(number: int, record: Any) -> Turn:

@@ -39,6 +39,7 @@ class FileBytes:
     data: bytes
     format: str
     quoting: str = "minimal"
+    records: str = ""  # in JSON, the path to the records; each inherits the fields of what it lies in
 
 
 def rows(file: FileBytes) -> Iterator[Row | BadRow]:
@@ -123,10 +124,25 @@ def _json(file: FileBytes) -> Iterator[Row | BadRow]:
         value = json.loads(decode(file), object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{file.path}: not JSON: {error}; for one object a line set `format: jsonl`") from None
-    if not isinstance(value, list):
+    if not isinstance(value, list) and not file.records:
         raise UserError(f"{file.path}: a JSON {type(value).__name__}, where an array of objects is wanted")
-    for number, record in enumerate(value, start=1):
+    path = file.records.split(".") if file.records else []
+    for number, record in enumerate(_records(file, value, path, {}), start=1):
         yield _json_row(file, number, json.dumps(record))
+
+
+def _records(file: FileBytes, value: Any, path: list[str], above: Mapping[str, Any]) -> Iterator[Any]:
+    """The records at the end of a path; a list on the way is gone through, and an empty one holds none."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _records(file, each, path, above)
+    elif not path:
+        yield {**above, **value} if isinstance(value, dict) else value
+    elif isinstance(value, dict) and path[0] in value:
+        keep = {key: field for key, field in value.items() if key != path[0] or len(path) == 1}  # siblings, no cousins
+        yield from _records(file, value[path[0]], path[1:], {**above, **keep})
+    else:
+        raise UserError(f"{file.path}: no {path[0]!r} on the way of `records: {file.records}`; mend the path")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

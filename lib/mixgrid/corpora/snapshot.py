@@ -75,7 +75,7 @@ def load_table(store: Store, corpus: str, digest: str, split: str | None = None)
     if not parts:
         raise UserError(
             f"the store {store.url} holds no whole snapshot {digest[:16]} of corpus '{corpus}'; "
-            "plan or run the grid again where the corpus can be read: that writes it"
+            "run the grid where the corpus can be read: that writes it"
         )
     tables = [store.read(part) for part in parts]
     if split is not None:

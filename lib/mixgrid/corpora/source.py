@@ -45,7 +45,7 @@ def _from_hub(corpus: Corpus, path: str) -> Path:
     """The file in the hub's local cache, fetched once. A branch is refused: its rows may change under the grid."""
     match = _HUB.fullmatch(path)
     revision = unquote(match["revision"] or "") if match else ""
-    if match is None or revision in ("", "main", "master"):
+    if match is None or revision in ("", "COMMIT", "main", "master"):
         raise UserError(
             f"{corpus.where}: path {path!r} must pin a revision: hf://datasets/ORG/NAME@COMMIT/FILE; "
             "the commit stands on the data set's page under `Files and versions`, `History`"

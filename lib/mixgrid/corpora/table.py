@@ -6,20 +6,19 @@
 """
 
 import difflib
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from mixgrid.corpora.base import BadRow, RowError, settle
-from mixgrid.corpora.catalogue import SWITCHING, Columns, Corpus, CorpusEntry, Scalar, SourceFile
+from mixgrid.corpora.catalogue import SWITCHING, Columns, Corpus, CorpusEntry, Distractors, Scalar, SourceFile
+from mixgrid.corpora.cells import cell, get, strings, yes_no
+from mixgrid.corpora.choices import options, right
 from mixgrid.corpora.nested import spans, turns
 from mixgrid.corpora.rows import FileBytes, Row, format_of, rows
 from mixgrid.corpora.source import fetch
 from mixgrid.errors import UserError, allowed
-from mixgrid.records import Flag, Item
-
-YES_NO = {"yes": True, "1": True, "true": True, "no": False, "0": False, "false": False}
+from mixgrid.records import Flag, Item, Turn, digest
 
 
 def read(corpus: Corpus) -> list[Item]:
@@ -29,7 +28,7 @@ def read(corpus: Corpus) -> list[Item]:
     bad: list[BadRow] = []
     sources = corpus.sources
     for index, source in enumerate(sources):
-        prefix = f"{index}-" if len(sources) > 1 else ""
+        prefix = source.prefix or (f"{index}-" if len(sources) > 1 else "")
         _read_file(_Map(corpus, source, prefix), items, bad)
     return settle(corpus, items, bad)
 
@@ -48,7 +47,7 @@ class _Map:
 
     @property
     def columns(self) -> Columns:
-        return self.corpus.entry.columns
+        return self.source.columns or self.corpus.entry.columns
 
     def constant(self, field: Scalar) -> str | None:
         return self.source.constants.get(field, self.entry.constants.get(field))
@@ -59,7 +58,7 @@ def _read_file(mapping: _Map, items: list[Item], bad: list[BadRow]) -> None:
     kind = entry.format or format_of(path, mapping.corpus.where)
     seen: dict[str, None] = {}  # a set that keeps the file's order
     found = 0
-    for row in rows(FileBytes(path, fetch(mapping.corpus, path), kind, entry.quoting)):
+    for row in rows(FileBytes(path, fetch(mapping.corpus, path), kind, entry.quoting, entry.records)):
         if isinstance(row, BadRow):
             bad.append(row)
             continue
@@ -75,9 +74,12 @@ def _read_file(mapping: _Map, items: list[Item], bad: list[BadRow]) -> None:
 
 def _item(mapping: _Map, row: Row) -> Item:
     columns, values = mapping.columns, row.values
-    item_id = _required(mapping, "item_id", values) if columns.item_id else f"{mapping.prefix}{row.number - 1}"
-    source_id = _scalar(mapping, "source_id", values) or item_id
+    item_id = _id(mapping, row)
     text = _text(mapping, values)
+    said = turns(get(values, columns.dialogue), get(values, columns.replies)) if columns.dialogue else ()
+    source_id = _source(mapping, values) or (_dialogue_id(said) if columns.question and said else item_id)
+    label = _required(mapping, "label", values) if columns.label else mapping.constant("label")
+    choice = options(columns, values, item_id)
     return Item(
         corpus=mapping.corpus.name,
         item_id=item_id,
@@ -89,23 +91,39 @@ def _item(mapping: _Map, row: Row) -> Item:
         switching=_switching(_scalar(mapping, "switching", values) or "none"),
         variant=_variant(_scalar(mapping, "variant", values) or "0"),
         text=text,
-        turns=turns(_get(values, columns.dialogue)) if columns.dialogue else (),
+        turns=said,
         topic=_scalar(mapping, "topic", values),
         question=_required(mapping, "question", values) if columns.question else mapping.constant("question"),
-        options=_strings(values, columns.options),
+        options=choice,
         category=_scalar(mapping, "category", values),
-        label=_required(mapping, "label", values) if columns.label else mapping.constant("label"),
-        flags=tuple(Flag(name, _yes_no(name, _get(values, column))) for name, column in columns.flags.items()),
-        references=tuple(r for r in _strings(values, columns.references) if r.strip()),
+        label=right(columns, values, choice, label),
+        flags=tuple(Flag(name, yes_no(name, get(values, column))) for name, column in columns.flags.items()),
+        references=tuple(r for r in strings(values, columns.references) if r.strip()),
         domain=_scalar(mapping, "domain", values),
-        spans=spans(_get(values, columns.spans), text) if columns.spans else (),
+        spans=spans(get(values, columns.spans), text) if columns.spans else (),
     )
+
+
+def _id(mapping: _Map, row: Row) -> str:
+    if mapping.columns.item_id:
+        return mapping.source.prefix + _required(mapping, "item_id", row.values)
+    return f"{mapping.prefix}{row.number - 1}"
+
+
+def _source(mapping: _Map, values: Mapping[str, Any]) -> str | None:
+    source_id = _scalar(mapping, "source_id", values)
+    return mapping.source.prefix + source_id if source_id else None
+
+
+def _dialogue_id(said: tuple[Turn, ...]) -> str:
+    """The identity of a dialogue that the release repeats beside each of its questions, without a name."""
+    return f"dialogue-{digest([astuple(turn) for turn in said])[:16]}"
 
 
 def _scalar(mapping: _Map, field: Scalar, values: Mapping[str, Any]) -> str | None:
     """A field's text in our spelling, from its column or the declared constant; an empty cell is None."""
     column: str | None = getattr(mapping.columns, field)
-    raw = cell(_get(values, column)) if column else None
+    raw = cell(get(values, column)) if column else None
     if not raw:
         return mapping.constant(field)
     spellings = mapping.entry.values.get(field)
@@ -145,49 +163,19 @@ def _variant(text: str) -> int:
     return int(text)
 
 
-def _yes_no(name: str, value: Any) -> bool:
-    text = cell(value) or ""
-    if text.strip().lower() not in YES_NO:
-        raise RowError(f"flag '{name}' is {text!r}; allowed in any case: {', '.join(YES_NO)}")
-    return YES_NO[text.strip().lower()]
-
-
-def _strings(values: Mapping[str, Any], columns: list[str]) -> tuple[str, ...]:
-    """One column that holds a list, or one text a column."""
-    found = [_get(values, column) for column in columns]
-    if len(found) == 1 and isinstance(found[0], list):
-        found = found[0]
-    return tuple(cell(value) or "" for value in found)
-
-
-def _get(values: Mapping[str, Any], column: str | None) -> Any:
-    """A column's value; in JSON `a.b` is b inside a, unless a column bears that very name."""
-    if column is None or column in values:
-        return values.get(column or "")
-    found: Any = values
-    for part in column.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
-
-
-def cell(value: Any) -> str | None:
-    """A cell as text. Parquet reads a column of nulls as NaN and integers beside nulls as 7.0: None and '7'."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, list | dict):
-        raise RowError(f"a {type(value).__name__} stands where text is wanted: {str(value)[:40]}")
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return None if math.isnan(value) else str(int(value)) if value.is_integer() else repr(value)
-    return str(value)
-
-
 def _declared(columns: Columns) -> dict[str, str]:
     """Every column that the map names, and the key that names it."""
     found: dict[str, str] = {}
     for field, value in columns:
-        names = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+        match value:
+            case dict():
+                names = list(value.values())
+            case list():
+                names = value
+            case Distractors():
+                names = [value.column]
+            case _:
+                names = [value]
         found.update({name: field for name in names if name})
     return found
 
@@ -205,10 +193,11 @@ def _refuse_missing(mapping: _Map, seen: Mapping[str, None]) -> None:
 
 
 def _refuse_incomplete(corpus: Corpus) -> None:
-    columns = corpus.entry.columns
-    if not (columns.text or columns.dialogue or columns.question):
+    sources = corpus.sources
+    maps = [source.columns or corpus.entry.columns for source in sources]
+    if not all(columns.text or columns.dialogue or columns.question for columns in maps):
         raise UserError(f"{corpus.where}: key 'columns': map `text`, `dialogue` or `question`, what is asked about")
     for field in ("split", "language"):
-        given = [corpus.entry.constants, *({**f.constants} for f in corpus.sources)]
-        if not getattr(columns, field) and not any(field in constants for constants in given):
+        given = any(field in constants for constants in (corpus.entry.constants, *(s.constants for s in sources)))
+        if not given and not all(getattr(columns, field) for columns in maps):
             raise UserError(f"{corpus.where}: key 'columns': map `{field}`, or set it under `constants`")
