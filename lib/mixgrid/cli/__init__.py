@@ -5,7 +5,9 @@ import sys
 import typer
 
 from mixgrid.cli import inspect, verbs
-from mixgrid.errors import MixgridError
+from mixgrid.errors import MixgridError, UserError
+
+INTERRUPTED = 130  # what typer makes of Ctrl-C
 
 app = typer.Typer(
     name="mixgrid",
@@ -27,11 +29,21 @@ app.add_typer(inspect.models_app, name="models")
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; exit codes are those of errors.py, and anything unforeseen keeps its stack trace (1)."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     try:
+        _refuse_no_text(arguments)
         app(args=arguments)
     except MixgridError as error:
         print(f"mixgrid: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("mixgrid: interrupted; what was answered is kept, the same command goes on", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            print("mixgrid: interrupted; what was answered is kept, the same command goes on", file=sys.stderr)
+        raise
+
+
+def _refuse_no_text(arguments: list[str]) -> None:
+    """An argument whose bytes are not UTF-8 is no name of anything here."""
+    for argument in arguments:
+        if any("\ud800" <= c <= "\udfff" for c in argument):
+            raise UserError(f"argument {argument!a} is not UTF-8; give it in UTF-8")

@@ -14,6 +14,7 @@ from tqdm import tqdm
 from mixgrid.cli.options import AsJson, Limit, ManifestPath, Namespace, StoreUrl, say, say_json, warn
 from mixgrid.corpora.snapshot import load as load_items
 from mixgrid.plan.grid import DEFAULT_STORE, Grid, resolve
+from mixgrid.plan.pending import listing
 from mixgrid.plan.progress import Status
 from mixgrid.plan.progress import status as status_of
 from mixgrid.plan.summary import seed_warnings, summary
@@ -64,7 +65,8 @@ def run(
 ) -> None:
     """Ask everything that the grid lacks, on the cluster of RAY_ADDRESS or on a local Ray. Resumes by itself."""
     grid = resolve(manifest, store).limited(limit)
-    warn(seed_warnings(grid))
+    grid.store.check(write=False)
+    warn([*listing(grid.store, grid.manifest.namespace).warnings(), *seed_warnings(grid)])
     progress = Progress()
     outcome = predict(grid, progress, max_failed)
     progress.close()

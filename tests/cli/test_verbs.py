@@ -1,0 +1,94 @@
+"""plan, status, reduce, report over a small canned store: what is printed, and the JSON beside it."""
+
+from pathlib import Path
+
+from mixgrid.plan.frozen import freeze
+from mixgrid.plan.grid import Grid
+from tests.cli.conftest import Mixgrid
+from tests.helpers import open_grid, small_grid
+
+PLAN = {
+    "runs", "cells", "requests", "unique_requests", "done", "pending", "prompt_tokens", "max_completion_tokens",
+    "warnings",
+}  # fmt: skip
+
+
+def test_plan_as_json_and_as_text(tmp_path: Path, mixgrid: Mixgrid, answered: Grid) -> None:
+    found = mixgrid("plan", answered.path, "--store", answered.store.url, "--json")
+    assert found.code == 0
+    assert set(found.json) >= PLAN
+    assert {name: found.json[name] for name in ("runs", "cells", "requests", "done", "pending")} == {
+        "runs": 2, "cells": 2, "requests": 24, "done": 24, "pending": 0
+    }  # fmt: skip
+    text = mixgrid("plan", answered.path, "--store", answered.store.url)
+    assert "2 runs, 2 cells, 24 requests (24 unique): 24 done, 0 pending" in text.out
+
+
+def test_plan_spends_and_writes_nothing(tmp_path: Path, mixgrid: Mixgrid) -> None:
+    ended = mixgrid("plan", small_grid(tmp_path), "--store", tmp_path / "store", "--limit", 5, "--exact", "--json")
+    assert (ended.json["requests"], ended.json["prompt_tokens_se"]) == (10, 0)
+    assert not (tmp_path / "store").exists()
+
+
+def test_plan_says_what_it_warns_of_on_stderr_and_in_json(tmp_path: Path, mixgrid: Mixgrid) -> None:
+    path = small_grid(tmp_path, seeds=[1, 2, 3], sampling=[{"temperature": 0}])
+    (tmp_path / "store/main/predictions").mkdir(parents=True)
+    (tmp_path / "store/main/predictions/odd.csv").write_text("a", "utf-8")
+    ended = mixgrid("plan", path, "--store", tmp_path / "store")
+    assert ended.code == 0
+    assert "warning: ignored 1 foreign in the store: main/predictions/odd.csv" in ended.err
+    assert "warning: temperature 0 for toy/zero-shot: 3 seeds are one and the same request" in ended.err
+    found = mixgrid("plan", path, "--store", tmp_path / "store", "--json").json
+    assert len(found["warnings"]) == 2
+    assert found["unique_requests"] < found["requests"]
+
+
+def test_the_store_is_the_option_s_or_the_manifest_s(tmp_path: Path, mixgrid: Mixgrid, answered: Grid) -> None:
+    path = small_grid(tmp_path, store=answered.store.url)
+    assert mixgrid("plan", path, "--json").json["done"] == 24
+    assert mixgrid("plan", path, "--store", tmp_path / "empty", "--json").json["done"] == 0
+
+
+def test_status_of_one_grid_and_of_a_namespace(tmp_path: Path, mixgrid: Mixgrid, answered: Grid) -> None:
+    freeze(open_grid(tmp_path, seeds=[3]), {})
+    small_grid(tmp_path)
+    mine = mixgrid("status", answered.path, "--store", answered.store.url, "--json").json
+    every = mixgrid("status", "--store", answered.store.url, "--json").json
+    assert [one["run_id"] for one in mine] == [run.run_id for run in answered.runs]
+    assert sorted(one["done"] for one in every) == [0, 12, 12]
+    assert {"planned", "done", "pending", "failed", "unparsed", "tokens_per_s", "eta_s"} <= set(mine[0])
+    text = mixgrid("status", "--store", answered.store.url)
+    assert "3 runs: 24 rows done, 12 pending" in text.out
+    assert "12/12 done, 0 pending, 0 failed, 0 unparsed" in text.out
+
+
+def test_reduce_prints_the_table_and_its_scores(tmp_path: Path, mixgrid: Mixgrid, answered: Grid) -> None:
+    ended = mixgrid("reduce", answered.path, "--store", answered.store.url)
+    assert ended.code == 0
+    assert "macro_f1" in ended.out
+    assert "| toy" in ended.out
+    found = mixgrid("reduce", answered.path, "--store", answered.store.url, "--json").json
+    assert f"reduction {found['id']}:" in ended.out
+    accuracy = [s for s in found["scores"] if (s["model"], s["metric"], s["language"]) == ("toy", "accuracy", "all")]
+    assert {(s["n"], s["expected"]) for s in accuracy if s["switching"] == "all"} == {(12, 12)}
+
+
+def test_reduce_of_a_grid_that_was_never_run_says_so(tmp_path: Path, mixgrid: Mixgrid) -> None:
+    ended = mixgrid("reduce", small_grid(tmp_path), "--store", tmp_path / "store")
+    assert ended.code == 2
+    assert "holds no whole snapshot" in ended.err
+    assert "run the grid" in ended.err
+
+
+def test_report_writes_a_page_that_says_its_answers_are_canned(
+    tmp_path: Path, mixgrid: Mixgrid, answered: Grid
+) -> None:
+    ended = mixgrid("report", answered.path, "--store", answered.store.url, "--out", tmp_path / "out")
+    assert ended.code == 0
+    page = Path(ended.out.strip().removeprefix("report: "))
+    assert page.name == "index.html"
+    assert "CANNED ANSWERS" in page.read_text("utf-8").split("</title>")[0]
+    assert {"index.html"} <= {file.name for file in (tmp_path / "out").rglob("*")}
+    files = mixgrid("report", answered.path, "--store", answered.store.url, "--json").json["files"]
+    assert any(file.endswith(".csv") for file in files)
+    assert any(file.endswith(".md") for file in files)
