@@ -228,6 +228,8 @@ def test_a_canned_engine_s_answers_are_part_of_what_it_is() -> None:
     canned = ENTRY.model_copy(update={"engine": "canned"})
     other = canned.model_copy(update={"engine_args": {"answers": ["x"]}})
     assert run_digest(other, Sampling(), SETTING) != run_digest(canned, Sampling(), SETTING)
+    slow = canned.model_copy(update={"engine_args": {"delay_ms": 5, "die_on": "x", "log_to": "file"}})
+    assert run_digest(slow, Sampling(), SETTING) == run_digest(canned, Sampling(), SETTING)
 
 
 def test_a_setting_s_thinking_changes_the_run_digest() -> None:

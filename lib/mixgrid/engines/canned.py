@@ -18,6 +18,9 @@ from mixgrid.engines.base import Answer, Ask, EngineDied, EngineSpec, fold_syste
 from mixgrid.records import digest
 
 
+CHANGES_ANSWERS = ("answers", "malformed_share", "refused_share")  # the other modes change how they come about
+
+
 class CannedEngine:
     """Answers from a list, the same for the same request id in every process."""
 

@@ -11,6 +11,7 @@ from mixgrid.corpora.catalogue import corpus as find_corpus
 from mixgrid.corpora.catalogue import load_corpora
 from mixgrid.corpora.snapshot import content_digest
 from mixgrid.engines import ENGINES
+from mixgrid.engines.canned import CHANGES_ANSWERS
 from mixgrid.errors import UserError, allowed
 from mixgrid.manifest import Manifest, ModelEntry, Resources, load, load_models, model_entry
 from mixgrid.prompts import Prompts
@@ -153,7 +154,7 @@ def run_digest(entry: ModelEntry, sampling: Sampling, setting: Setting) -> str:
     template = Path(entry.chat_template).read_text("utf-8") if entry.chat_template else None
     made_by = [entry.engine, entry.checkpoint, entry.revision, entry.adapter, entry.dtype, entry.quantization]
     asked = [template, entry.chat_template_args, entry.thinking_switch, entry.system_role, setting.thinking]
-    canned = entry.engine_args if entry.engine == "canned" else None
+    canned = {name: entry.engine_args.get(name) for name in CHANGES_ANSWERS} if entry.engine == "canned" else None
     return digest([made_by, asked, entry.context_length, {**vars(sampling)}, canned])[:32]
 
 
