@@ -61,18 +61,34 @@ def outside(text: str, names: frozenset[str]) -> Visible:
 
     A closing tag with no opening one ends reasoning that the chat template began. A tag that stays open hides the rest.
     """
-    kept: list[str] = []
+    pieces, unfinished = _pieces(text, names)
+    return Visible("".join(piece for inside, piece in pieces if not inside), unfinished)
+
+
+def thoughts(text: str, tags: Tags = TAGS) -> list[str]:
+    """What stands inside the tags of reasoning: what `visible` leaves out, to show it."""
+    own, _ = _pieces(text, THINK)
+    rest = "".join(piece for inside, piece in own if not inside)
+    asked, _ = _pieces(rest, tags.reasoning)
+    return [piece for inside, piece in (*own, *asked) if inside and piece]
+
+
+def _pieces(text: str, names: frozenset[str]) -> tuple[list[tuple[bool, str]], bool]:
+    """The text cut at the named tags, each piece with whether it is inside; and whether the last tag stays open."""
+    pieces: list[tuple[bool, str]] = []
     at, inside = 0, False
     for match in TAG.finditer(text):
         if fold(match[2]) not in names or match[3]:
             continue
         if match[1]:
-            kept = kept if inside else []
+            pieces = pieces if inside else [(True, piece) for _, piece in pieces]
+            pieces.append((True, text[at : match.start()]))
             at, inside = match.end(), False
         elif not inside:
-            kept.append(text[at : match.start()])
-            inside = True
-    return Visible("".join(kept) if inside else "".join([*kept, text[at:]]), inside)
+            pieces.append((False, text[at : match.start()]))
+            at, inside = match.end(), True
+    pieces.append((inside, text[at:]))
+    return pieces, inside
 
 
 def visible(raw: Raw, tags: Tags = TAGS, entities: bool = False) -> Visible:
