@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import ray
 import ray.data
-from ray.exceptions import RayError
+from ray.exceptions import RayActorError, RayError
 
 from mixgrid.actor import EngineActor
 from mixgrid.engines.base import EngineSpec
@@ -15,6 +15,7 @@ from mixgrid.manifest import ModelEntry, Resources
 from mixgrid.records import Receipt, Run, Work, from_table, to_table
 from mixgrid.store import Store
 
+_CREATION = "raised in its creation task"  # so Ray says of an actor whose engine could not be loaded
 RESTARTS = 3  # of an actor, after its engine or its node died, before the model is given up for this call
 
 
@@ -66,12 +67,15 @@ def answer(
         for batch in receipts.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
             yield from from_table(Receipt, batch)
     except RayError as error:
-        raise Incomplete(
-            f"model {spec.model}: {_reason(error)}; what was answered is kept, the same command goes on"
-        ) from error
+        raise Incomplete(f"model {spec.model}: {_reason(error)}") from error
 
 
 def _reason(error: RayError) -> str:
-    """The last line that says something of a Ray error, which carries whole stack traces."""
-    lines = [line.strip() for line in str(getattr(error, "cause", None) or error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__
+    """What happened, out of a Ray error that carries stack traces: our own error, else the end of the first trace."""
+    if isinstance(error, RayActorError) and _CREATION not in str(error):
+        return f"its engine's process died {RESTARTS + 1} times over the same block (Ray's logs say how)"
+    ours = [line for line in str(error).splitlines() if line.startswith("mixgrid.") and ": " in line]
+    if ours:
+        return ours[-1].partition(": ")[2]
+    first = str(error).split("\n\nThe above exception was the direct cause", 1)[0].strip()
+    return first.splitlines()[-1].strip() if first else type(error).__name__

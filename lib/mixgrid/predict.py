@@ -7,13 +7,13 @@ Anything may be killed at any time; the same call goes on and repeats at most wh
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 
 from mixgrid.actor import commit
 from mixgrid.corpora.snapshot import write_snapshot
-from mixgrid.errors import Incomplete
+from mixgrid.errors import Incomplete, MixgridError
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
 from mixgrid.plan.layout import run_folder
@@ -21,6 +21,7 @@ from mixgrid.plan.pending import Answered, Count, answered, counts, listing, pen
 from mixgrid.plan.preflight import check_models, environment
 from mixgrid.pool import answer, connect, spec_for
 from mixgrid.records import Prediction, Receipt, Request, Run, Work, from_table
+from mixgrid.store import StoreError
 
 Watch = Callable[[str, int, Receipt | None], None]  # a model, the rows it lacked, a receipt (None: it starts)
 
@@ -51,10 +52,28 @@ def predict(grid: Grid, watch: Watch = lambda *_: None, max_failed: float = 1.0)
     before = counts(grid, have)
     lacking = [m for m in grid.models if any(before[r.run_id].pending for r in grid.runs if r.model == m)]
     check_models(grid, lacking)
-    done = [_answer_model(grid, model, have[model], watch) for model in lacking]
-    after = counts(grid) if lacking else before
-    asked, copied = sum(a for a, _ in done), sum(c for _, c in done)
-    return _settle(grid, after, (asked, copied, sum(a > 0 for a, _ in done)), time.monotonic() - since, max_failed)
+    done, trouble = _answer_models(grid, lacking, have, watch)
+    try:
+        after = counts(grid) if lacking else before
+        asked, copied = sum(a for a, _ in done), sum(c for _, c in done)
+        work = asked, copied, sum(a > 0 for a, _ in done)
+        return _settle(grid, after, work, time.monotonic() - since, max_failed)
+    except (Incomplete, StoreError) as error:
+        raise Incomplete("; ".join(map(str, [*trouble, error]))) from error
+
+
+def _answer_models(
+    grid: Grid, models: Iterable[str], have: Mapping[str, Answered], watch: Watch
+) -> tuple[list[tuple[int, int]], list[MixgridError]]:
+    """Each model's turn, and what went wrong: one that gives up does not keep the others from theirs."""
+    done: list[tuple[int, int]] = []
+    trouble: list[MixgridError] = []
+    for model in models:
+        try:
+            done.append(_answer_model(grid, model, have[model], watch))
+        except (Incomplete, StoreError) as error:
+            trouble.append(error)
+    return done, trouble
 
 
 def _answer_model(grid: Grid, model: str, have: Answered, watch: Watch) -> tuple[int, int]:
@@ -133,7 +152,9 @@ def _settle(
     for run_id, c in after.items():
         grid.store.put_json(f"{run_folder(grid.manifest.namespace, run_id)}/outcome.json", {"exit": code, **asdict(c)})
     if done < planned:
-        raise Incomplete(f"{planned - done} of {planned} rows are pending; the same command goes on")
+        raise Incomplete(
+            f"{planned - done} of {planned} rows are pending; what was answered is kept, the same command goes on"
+        )
     if spoilt:
         raise Incomplete(f"more than {max_failed:.0%} of the rows failed in: {', '.join(spoilt)}")
     return outcome

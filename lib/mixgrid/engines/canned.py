@@ -12,11 +12,11 @@ Modes, all in the model entry's `engine_args`:
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from mixgrid.engines.base import Answer, Ask, EngineDied, EngineSpec, fold_system
 from mixgrid.records import digest
-
 
 CHANGES_ANSWERS = ("answers", "malformed_share", "refused_share")  # the other modes change how they come about
 
@@ -38,7 +38,7 @@ class CannedEngine:
         time.sleep(self._delay_s * len(asks))
         answers = [self._one(ask) for ask in asks]
         if self._log_to:
-            with open(self._log_to, "a", encoding="utf-8") as log:
+            with Path(self._log_to).open("a", encoding="utf-8") as log:
                 log.write("".join(f"{ask.request_id}\n" for ask in asks))
         return answers
 
