@@ -278,6 +278,14 @@ def test_signs_are_part_of_an_option(text: str, wanted: str) -> None:
     assert letter(text, ("-5", "5", "5 %", "$5")) == Parsed("ok", wanted)
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("IZMIR", "A"), ("İzmir", "A"), ("كَتَبَ", "B"), ("كـتب", "B"), ("ƴancin", "C"), ("'yancin", None), ("ƁARAWO", "D")],
+)
+def test_options_in_any_script_are_compared_without_case_marks_or_tatweel(text: str, wanted: str | None) -> None:
+    assert letter(text, ("izmir", "كتب", "ƴancin", "ɓarawo")).value == wanted
+
+
 # Free text
 
 
