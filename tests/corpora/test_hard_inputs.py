@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mixgrid.corpora import read
+from mixgrid.corpora import load_corpora, read
 from mixgrid.errors import UserError
 from mixgrid.prompts import Prompts
 from mixgrid.records import Item
@@ -57,8 +57,8 @@ def test_a_csv_whose_first_column_has_no_name(declare: Declare, shared: Path) ->
 
 
 HARD = [
-    "\u202bيمين\u202c", "\u202aleft\u202c", "a\rb", "a\u2028b\x85c", "\ufeffx", "1\u200b2", "{loadposition", "<b> & 'c'",
-    "=1+1", "007", "NA", "None", "s\u0326", "👩\u200d👧", "ﻻ ـ ƴ İ",
+    "\u202bيمين\u202c", "\u202aleft\u202c", "a\rb", "a\u2028b\x85c", "\ufeffx", "1\u200b2", "{loadposition",
+    "<b> & 'c'", "=1+1", "007", "NA", "None", "s\u0326", "👩\u200d👧", "ﻻ ـ ƴ İ",
 ]  # fmt: skip
 
 
@@ -94,3 +94,19 @@ def test_a_dialogue_with_a_lone_surrogate_is_refused_by_name(declare: Declare, w
     path = write("c.jsonl", b'{"id": "1", "d": "A: \\ud800"}\n')
     with pytest.raises(UserError, match=r"row 1: 'd' holds the lone surrogate U\+D800"):
         read(declare(path, columns={"item_id": "id", "dialogue": "d"}, constants=CONSTANTS))
+
+
+def test_mixsarc_by_its_declared_map(root: Path, tmp_path: Path) -> None:
+    """The columns are not public: the map in the catalogue is what a user edits; flags come in any spelling and case."""
+    (tmp_path / "data").mkdir()
+    text = (
+        "id,text,Humorous,Sarcastic,Offensive,Vulgar,split\n007,ki obostha,YES,no,0,False,val\n8,NA,No,1,true,No,test\n"
+    )
+    (tmp_path / "data" / "mixsarc.csv").write_text(text, encoding="utf-8")
+    (tmp_path / "corpora.yaml").write_bytes((root / "manifests" / "corpora.yaml").read_bytes())
+    items = read(load_corpora(tmp_path / "corpora.yaml")["mixsarc"])
+    task = TASKS["implicit-meaning"]
+    assert [(i.item_id, i.text, i.split, i.language, task.gold(i)) for i in items] == [
+        ("007", "ki obostha", "validation", "bn-en", '{"humorous":1,"sarcastic":0,"offensive":0,"vulgar":0}'),
+        ("8", "NA", "test", "bn-en", '{"humorous":0,"sarcastic":1,"offensive":1,"vulgar":0}'),
+    ]
