@@ -97,7 +97,7 @@ def test_a_dialogue_with_a_lone_surrogate_is_refused_by_name(declare: Declare, w
 
 
 def test_mixsarc_by_its_declared_map(root: Path, tmp_path: Path) -> None:
-    """The columns are not public: the map in the catalogue is what a user edits; flags come in any spelling and case."""
+    """The columns are not public: the map in the catalogue is what a user edits; flags come in any spelling."""
     (tmp_path / "data").mkdir()
     text = (
         "id,text,Humorous,Sarcastic,Offensive,Vulgar,split\n007,ki obostha,YES,no,0,False,val\n8,NA,No,1,true,No,test\n"
