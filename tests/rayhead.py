@@ -1,4 +1,4 @@
-"""A Ray head on loopback for tests, in processes of its own: jobs are submitted to it as from a laptop, and it can be killed."""
+"""A Ray head on loopback for tests, in processes of its own: jobs go to it as from a laptop, and it can be killed."""
 
 import os
 import secrets
@@ -41,7 +41,13 @@ class RayHead:
         ]  # fmt: skip
         plain = {k: v for k, v in self.env.items() if not k.startswith("AWS_")}
         return subprocess.run(
-            [str(BIN / command[0]), *command[1:]], cwd=ROOT, env=plain, capture_output=True, text=True, timeout=timeout
+            [str(BIN / command[0]), *command[1:]],
+            cwd=ROOT,
+            env=plain,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
         )
 
     def kill(self) -> None:

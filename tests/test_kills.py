@@ -1,4 +1,4 @@
-"""Kill -9 of the driver, the engine's actor, the whole Ray head and the S3 server in mid-run, then the same command again.
+"""Kill -9 of driver, actor, Ray head and S3 server in mid-run, then the same command again.
 
 Every (run, item) is there exactly once, and what was asked twice is at most what was in flight at the kill.
 """

@@ -7,11 +7,12 @@ this file. Whether a task, language or split exists is checked by plan.py, which
 """
 
 import difflib
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from mixgrid.errors import UserError, allowed
@@ -40,6 +41,16 @@ class SamplingFields(Frozen):
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     stop: list[Annotated[str, StringConstraints(min_length=1)]] | None = None
     regex: str | None = None
+
+    @field_validator("regex")
+    @classmethod
+    def _compiles(cls, regex: str | None) -> str | None:
+        """Python's dialect is not the engine's to the last letter, but what it refuses would end the engine."""
+        try:
+            re.compile(regex or "")
+        except re.error as error:
+            raise ValueError(f"no regular expression: {error}") from None
+        return regex
 
     def over(self, below: Sampling) -> Sampling:
         """`below` with the fields that are set here."""

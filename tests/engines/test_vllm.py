@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mixgrid.engines import build
-from mixgrid.engines.base import Answer, Ask, Engine, EngineSpec
+from mixgrid.engines.base import Answer, Ask, Engine, EngineDied, EngineSpec
 from mixgrid.engines.checkpoints import resolve
 from mixgrid.manifest import ModelEntry, load_models
 from mixgrid.records import Message, Sampling
@@ -97,7 +97,15 @@ def test_a_prompt_that_was_there_before_comes_from_the_cache(engine: Engine) -> 
     assert again.cached_tokens % 32 == 0
 
 
-def test_a_request_that_vllm_refuses_is_a_row(engine: Engine) -> None:
-    refused, fine = engine.answer([ask("Hello.", regex="(unclosed"), ask("Hello.")])
-    assert (refused.status, refused.reason) == ("failed", "rejected")
-    assert fine.status == "ok"
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # its stack trace is for the log
+def test_when_the_engine_dies_nobody_waits_for_ever(entry: ModelEntry, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last test here: one process holds one engine, so this one's step is broken after the others are done."""
+    dying = build(EngineSpec(MODEL, entry))
+
+    def step() -> None:
+        raise RuntimeError("no memory left")
+
+    monkeypatch.setattr(dying._engine, "step", step)  # type: ignore[attr-defined]
+    for _ in range(2):
+        with pytest.raises(EngineDied, match="no memory left"):
+            dying.answer([ask("Hello."), ask("Hello again.")])

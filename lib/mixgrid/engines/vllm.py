@@ -51,6 +51,7 @@ class VllmEngine:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._running: dict[str, _Job] = {}
         self._death: EngineDied | None = None
+        self._alive = threading.Lock()  # held to hand a job over, and to die: no job can slip in after the last look
         self._thread = threading.Thread(target=self._run, name="vllm-engine", daemon=True)
         self._thread.start()
 
@@ -81,10 +82,11 @@ class VllmEngine:
         if len(ids) >= self._context:
             done.set_result(Answer(status="failed", reason="too_long", prompt_tokens=len(ids), system_folded=folded))
             return done
-        if self._death:
-            raise self._death
         params = _params(ask)
-        self._jobs.put(_Job(ids, params, folded, done, time.monotonic()))
+        with self._alive:
+            if self._death:
+                raise self._death
+            self._jobs.put(_Job(ids, params, folded, done, time.monotonic()))
         return done
 
     def _run(self) -> None:
@@ -131,11 +133,12 @@ class VllmEngine:
         )
 
     def _die(self, death: EngineDied) -> None:
-        self._death = death
         waiting = list(self._running.values())
-        while not self._jobs.empty():
-            job = self._jobs.get()
-            waiting += [job] if job else []
+        with self._alive:
+            self._death = death
+            while not self._jobs.empty():
+                job = self._jobs.get()
+                waiting += [job] if job else []
         for job in waiting:
             job.done.set_exception(death)
 

@@ -1,0 +1,75 @@
+"""The README is true: its commands exist and run, its lists are the code's, its first screen comes first."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from mixgrid.cli import app
+from mixgrid.corpora import READERS
+from mixgrid.engines import ENGINES
+from mixgrid.languages import LANGUAGES
+from mixgrid.manifest import Manifest
+from mixgrid.metrics import FAMILIES
+from mixgrid.report import FORMATS
+from mixgrid.tasks import TASKS
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+BLOCKS = re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
+COMMANDS = [line.split("#")[0].strip() for block in BLOCKS for line in block.replace("\\\n", " ").splitlines()]
+DICTS = {
+    "ENGINES": ENGINES, "FAMILIES": FAMILIES, "FORMATS": FORMATS, "LANGUAGES": LANGUAGES, "READERS": READERS, "TASKS": TASKS,
+}  # fmt: skip
+
+
+def test_the_first_command_stands_in_the_first_forty_lines_with_its_output() -> None:
+    lines = README.splitlines()
+    assert lines.index("scripts/quickstart") < 40
+    assert "```text" in lines[:40]
+    assert len(lines) < 200
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c])
+def test_every_command_of_the_readme_is_known_and_run_by_a_test(command: str) -> None:
+    """Scripts are there and executable; `ray` lines are what tests/test_jobs.py submits, word for word."""
+    words = shlex.split(command)
+    if words[0].startswith("scripts/"):
+        assert (ROOT / words[0]).stat().st_mode & 0o111, f"{words[0]} cannot be executed"
+    elif words[:3] == ["ray", "job", "submit"]:
+        helper = (ROOT / "tests" / "rayhead.py").read_text("utf-8")
+        assert all(f'"{word}"' in helper for word in ("--runtime-env", "jobs/runtime_env.yaml", "--working-dir"))
+        job = words[words.index("python") + 1]
+        assert Path(job).stem in (ROOT / "tests" / "test_jobs.py").read_text("utf-8")
+    else:
+        assert words[:2] in (["export", "RAY_AUTH_MODE=token"], ["ray", "start"])
+
+
+def test_the_command_table_names_every_verb() -> None:
+    named = set(re.findall(r"^\| `mixgrid (\w+)", README, re.MULTILINE))
+    assert named == set(get_command(app).commands)  # type: ignore[attr-defined]
+
+
+def test_the_manifest_table_names_every_key() -> None:
+    section = README.split("## The manifest")[1].split("## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    assert {key for row in rows for key in re.findall(r"`(\w+)`", row)} == set(Manifest.model_fields)
+
+
+def test_the_table_of_additions_is_the_code() -> None:
+    section = README.split("## To add")[1].split("## ")[0]
+    for name, file in re.findall(r"`([A-Z]+)` in `([\w/.]+)`", section):
+        assert DICTS[name], f"{name} is empty"
+        assert re.search(rf"^{name}\b", (ROOT / "lib" / "mixgrid" / file).read_text("utf-8"), re.MULTILINE)
+    for path in re.findall(r"`(lib/mixgrid/\w+)/<name>", section):
+        assert (ROOT / path).is_dir()
+
+
+def test_the_tree_names_what_is_there() -> None:
+    tree = README.split("## The tree")[1]
+    named = set(re.findall(r"^      (\w+(?:\.py)?)/? ", tree, re.MULTILINE))
+    there = {p.name for p in (ROOT / "lib" / "mixgrid").iterdir() if p.suffix in {"", ".py"} and p.name[0] not in "_."}
+    assert there - named <= {"templates", "py.typed"}
+    assert named <= there
