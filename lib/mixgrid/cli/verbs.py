@@ -1,4 +1,7 @@
-"""The verbs of the main flow: plan, run, status, reduce, report."""
+"""The verbs of the main flow: plan, run, status, reduce, report.
+
+Ray and scipy take seconds to import, so a verb that needs them imports its flow itself: the others answer at once.
+"""
 
 import os
 import sys
@@ -6,7 +9,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Never
+from typing import TYPE_CHECKING, Annotated, Never
 
 import typer
 from tqdm import tqdm
@@ -18,13 +21,11 @@ from mixgrid.plan.pending import listing
 from mixgrid.plan.progress import Status
 from mixgrid.plan.progress import status as status_of
 from mixgrid.plan.summary import seed_warnings, summary
-from mixgrid.predict import predict
 from mixgrid.records import Receipt
-from mixgrid.reduce import Options, Reduction
-from mixgrid.reduce import reduce as reduce_runs
-from mixgrid.report import report as write_report
-from mixgrid.report import score_table
 from mixgrid.store import Store
+
+if TYPE_CHECKING:
+    from mixgrid.reduce import Reduction
 
 
 def plan(
@@ -64,6 +65,8 @@ def run(
     json: AsJson = False,
 ) -> None:
     """Ask everything that the grid lacks, on the cluster of RAY_ADDRESS or on a local Ray. Resumes by itself."""
+    from mixgrid.predict import predict
+
     grid = resolve(manifest, store).limited(limit)
     grid.store.check(write=False)
     warn([*listing(grid.store, grid.manifest.namespace).warnings(), *seed_warnings(grid)])
@@ -104,6 +107,8 @@ def status(
 
 def reduce(manifest: ManifestPath, store: StoreUrl = None, json: AsJson = False) -> None:
     """Score what the store holds of the grid; free to repeat."""
+    from mixgrid.report import score_table
+
     grid = resolve(manifest, store)
     reduction = _reduction(grid)
     if json:
@@ -121,6 +126,8 @@ def report(
     json: AsJson = False,
 ) -> None:
     """Write the page and the tables of the grid's scores; prints where the page is."""
+    from mixgrid.report import report as write_report
+
     grid = resolve(manifest, store)
     reduction = _reduction(grid)
     places = write_report(grid.store, grid.manifest.namespace, reduction.id, out)
@@ -131,7 +138,10 @@ def report(
     warn(reduction.warnings)
 
 
-def _reduction(grid: Grid) -> Reduction:
+def _reduction(grid: Grid) -> "Reduction":
+    from mixgrid.reduce import Options
+    from mixgrid.reduce import reduce as reduce_runs
+
     grid.store.check()
     languages, switching = (
         None if names is None else tuple(names) for names in (grid.manifest.languages, grid.manifest.switching)
