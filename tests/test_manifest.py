@@ -112,6 +112,7 @@ def test_an_unknown_key_at_any_depth_gets_the_nearest_and_all_allowed(
         ("max_tokens: 0", "'sampling.0.max_tokens': 0 is not right: Input should be greater than or equal to 1"),
         ("max_tokens: yes", "'sampling.0.max_tokens': True is not right: Input should be a valid integer"),
         ("repetition_penalty: 0", "'sampling.0.repetition_penalty': 0 is not right: Input should be greater than 0"),
+        ("regex: '('", "key 'sampling.0.regex': '(' is not right: "),
         ("stop: ['']", "'sampling.0.stop.0': '' is not right: String should have at least 1 character"),
     ],
 )

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import ray
 
-from mixgrid.cli import verbs
 from tests.cli.conftest import Ended, Mixgrid
 from tests.helpers import TOY, small_grid
 
@@ -129,7 +128,7 @@ def test_an_interrupted_command_says_that_nothing_is_lost(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(verbs, "predict", interrupted)
+    monkeypatch.setattr("mixgrid.predict.predict", interrupted)
     ended = mixgrid("run", small_grid(tmp_path), "--store", tmp_path / "store")
     assert ended.code == 130
     assert ended.err == "mixgrid: interrupted; what was answered is kept, the same command goes on\n"
