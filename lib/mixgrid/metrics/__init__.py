@@ -12,9 +12,11 @@ from mixgrid.metrics.base import Family, Policies
 from mixgrid.metrics.choice import Choice
 from mixgrid.metrics.classification import Classification
 from mixgrid.metrics.multilabel import MultiLabel
+from mixgrid.metrics.summary import Summary
 
 FAMILIES: Mapping[str, Callable[[Sequence[str], Policies], Family]] = {
     "choice": Choice,
     "classification": Classification,
     "multilabel": MultiLabel,
+    "summary": Summary,
 }

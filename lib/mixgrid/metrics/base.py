@@ -13,6 +13,8 @@ from typing import Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
+from mixgrid.metrics.bertscore import Encoder
+from mixgrid.metrics.texts import RULES
 from mixgrid.records import Item
 
 Array = npt.NDArray[np.float64]
@@ -37,15 +39,22 @@ class Policies:
     - `labels`: an error of its own class, and no false alarm of another one (sklearn's `labels=[0, 1]`); the default;
     - `wrong`: an error of its own class and a false alarm of the other (of three and more: of each in equal parts);
     - `drop`: not counted at all.
+
+    Of texts: what several references make of an item (`max`, `mean`), and the encoder of BERTScore, which is scored
+    only where one is declared.
     """
 
     unparsed: Policy = "labels"
     failed: Policy = "labels"
+    references: str = "max"
+    encoder: Encoder | None = None
 
     def __post_init__(self) -> None:
         """Only named policies."""
         if not {self.unparsed, self.failed} <= set(get_args(Policy)):
             raise ValueError(f"policy {self.unparsed!r}, {self.failed!r}: each is one of {', '.join(get_args(Policy))}")
+        if self.references not in RULES:
+            raise ValueError(f"references {self.references!r}: one of {', '.join(RULES)}")
 
     def __str__(self) -> str:
         return f"unparsed:{self.unparsed}|failed:{self.failed}"
@@ -60,6 +69,7 @@ class Metric:
     version: int = 1
     options: str = ""  # what a reader must know to compare it: policies, tokenizer
     undefined: Callable[[Array], str] = lambda total: ""  # why the value of this one sum must not be shown
+    lower_is_better: bool = False
 
     @property
     def signature(self) -> str:
@@ -79,12 +89,20 @@ class Family(Protocol):
     """All metrics that share one kind of statistics."""
 
     name: str
-    signature: str  # name, version and all that the statistics depend on: part of the cache's key
     features: tuple[str, ...]  # what each of the F numbers counts
-    metrics: tuple[Metric, ...]
     headline: tuple[str, ...]  # the metrics that a table shows first; they get intervals
     baselines: Mapping[str, Callable[[Array], Array]]  # trivial system → its statistics, from anyone's (..., F)
     votes: Mapping[str, Callable[[Array], Array]]  # tie rule → statistics of the vote, from those of the runs (R, n, F)
+
+    @property
+    def signature(self) -> str:
+        """Name, version and all that the statistics depend on: part of the cache's key."""
+        ...
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Everything that a sum of the statistics can say."""
+        ...
 
     def facts(self, item: Item, gold: str) -> Hashable:
         """All of an item that its statistics depend on; items that share it are judged together."""

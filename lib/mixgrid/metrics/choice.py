@@ -119,10 +119,10 @@ def _metrics(policies: Policies) -> tuple[Metric, ...]:
     groups = {"answerable": (ANSWERABLE,), "unanswerable": UNANSWERABLE, **{c: (c,) for c in UNANSWERABLE}}
     metrics = [
         Metric("accuracy", partial(accuracy, policies=policies), options=options),
-        Metric("unparsed", partial(no_answer_rate, column=2)),
-        Metric("failed", partial(no_answer_rate, column=3)),
+        Metric("unparsed", partial(no_answer_rate, column=2), lower_is_better=True),
+        Metric("failed", partial(no_answer_rate, column=3), lower_is_better=True),
         Metric("chance", chance),
-        Metric("place_bias", place_bias, options="total variation"),
+        Metric("place_bias", place_bias, options="total variation", lower_is_better=True),
     ]
     for name, categories in groups.items():
         of_group = partial(accuracy, policies=policies, categories=categories)

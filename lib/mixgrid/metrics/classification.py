@@ -211,8 +211,8 @@ def _metrics(classes: tuple[str, ...], policies: Policies) -> tuple[Metric, ...]
     metrics = [
         Metric("accuracy", partial(accuracy, policies=policies), options=options),
         Metric("macro_f1", partial(macro_f1, policies=policies), options=options, undefined=guard),
-        Metric("unparsed", partial(no_answer_rate, column=-2)),
-        Metric("failed", partial(no_answer_rate, column=-1)),
+        Metric("unparsed", partial(no_answer_rate, column=-2), lower_is_better=True),
+        Metric("failed", partial(no_answer_rate, column=-1), lower_is_better=True),
     ]
     for i, name in enumerate(classes):
         absent = partial(no_items, gold=i, name=name)
@@ -223,7 +223,8 @@ def _metrics(classes: tuple[str, ...], policies: Policies) -> tuple[Metric, ...]
         absent = partial(no_items, gold=i, name=classes[i])
         for kind, suffix in (("any", ""), ("wrong", "_wrong"), ("unparsed", "_unparsed"), ("failed", "_failed")):
             total = partial(error_rate, gold=i, kind=kind)
-            metrics.append(Metric(f"{rate}{suffix}", total, options=f"errors:{kind}", undefined=absent))
+            named = f"{rate}{suffix}"
+            metrics.append(Metric(named, total, options=f"errors:{kind}", undefined=absent, lower_is_better=True))
     return tuple(metrics)
 
 

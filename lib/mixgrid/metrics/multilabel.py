@@ -217,10 +217,10 @@ def _metrics(labels: tuple[str, ...], policies: Policies) -> tuple[Metric, ...]:
     options, guard = str(policies), partial(absent, policies=policies, labels=labels)
     metrics = [
         Metric("exact_match", partial(exact_match, policies=policies), options=options),
-        Metric("hamming_loss", partial(hamming_loss, policies=policies), options=options),
+        Metric("hamming_loss", partial(hamming_loss, policies=policies), options=options, lower_is_better=True),
         Metric("macro_f1_of_means", partial(f1_of_means, policies=policies), options=options, undefined=guard),
-        Metric("unparsed", partial(no_answer_rate, column=1)),
-        Metric("failed", partial(no_answer_rate, column=2)),
+        Metric("unparsed", partial(no_answer_rate, column=1), lower_is_better=True),
+        Metric("failed", partial(no_answer_rate, column=2), lower_is_better=True),
     ]
     for kind in ("precision", "recall", "f1"):
         mean = "mean of F1|" if kind == "f1" else ""
