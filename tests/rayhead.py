@@ -40,15 +40,15 @@ class RayHead:
             "--working-dir", ".", "--", "python", *arguments,
         ]  # fmt: skip
         plain = {k: v for k, v in self.env.items() if not k.startswith("AWS_")}
-        return subprocess.run(
-            [str(BIN / command[0]), *command[1:]],
-            cwd=ROOT,
-            env=plain,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+        for _ in range(30):
+            done = subprocess.run(
+                [str(BIN / command[0]), *command[1:]],
+                cwd=ROOT, env=plain, capture_output=True, text=True, timeout=timeout, check=False,
+            )  # fmt: skip
+            if "No available agent" not in done.stdout + done.stderr:  # a head takes jobs some seconds after it answers
+                break
+            time.sleep(2)
+        return done
 
     def kill(self) -> None:
         """Kill -9 of every process of the head at once."""

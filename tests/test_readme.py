@@ -20,8 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
 COMMANDS = [line.split("#")[0].strip() for block in BLOCKS for line in block.replace("\\\n", " ").splitlines()]
-DICTS = {
-    "ENGINES": ENGINES, "FAMILIES": FAMILIES, "FORMATS": FORMATS, "LANGUAGES": LANGUAGES, "READERS": READERS, "TASKS": TASKS,
+DICTS: dict[str, object] = {
+    "ENGINES": ENGINES, "FAMILIES": FAMILIES, "FORMATS": FORMATS, "LANGUAGES": LANGUAGES, "READERS": READERS,
+    "TASKS": TASKS,
 }  # fmt: skip
 
 

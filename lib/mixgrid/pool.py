@@ -2,14 +2,17 @@
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
+import pyarrow as pa
 import ray
 import ray.data
+from ray import ObjectRef
 from ray.exceptions import RayActorError, RayError
 
 from mixgrid.actor import EngineActor
-from mixgrid.engines.base import EngineSpec
+from mixgrid.engines.base import EngineSpec, cpu_build
 from mixgrid.errors import Incomplete
 from mixgrid.manifest import ModelEntry, Resources
 from mixgrid.records import Receipt, Run, Work, from_table, to_table
@@ -24,50 +27,66 @@ def connect() -> None:
     if ray.is_initialized():
         return
     logging.getLogger("ray.data").setLevel(logging.WARNING)
-    if os.environ.get("RAY_ADDRESS"):
-        ray.init(log_to_driver=False)
-        return
-    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # else Ray listens on every interface of the machine
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    ray.init(
-        address="local", include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1",
-        logging_level=logging.WARNING,
-    )  # fmt: skip
-
-
-def spec_for(model: str, entry: ModelEntry, resources: Resources, blocks: int) -> EngineSpec:
-    """How the model's engines fit this cluster: on GPUs where it has any, else on CPUs; never more than blocks."""
-    on_gpu = resources.gpus > 0 and ray.cluster_resources().get("GPU", 0) > 0
-    return EngineSpec(model, entry, resources.gpus if on_gpu else 0, min(resources.replicas, blocks))
-
-
-def answer(
-    spec: EngineSpec, resources: Resources, runs: Mapping[str, Run], store: Store, namespace: str,
-    work: Iterable[list[Work]],
-) -> Iterator[Receipt]:  # fmt: skip
-    """Run blocks of work through the model's actors. Raises Incomplete where Ray or an engine gives up."""
-    refs = [ray.put(to_table(Work, rows)) for rows in work]
-    ray.data.DataContext.get_current().enable_progress_bars = False
-    receipts = ray.data.from_arrow_refs(refs).map_batches(
-        EngineActor,
-        fn_constructor_kwargs={"spec": spec, "runs": dict(runs), "store": store, "namespace": namespace},
-        batch_size=None,  # a block is a batch is a part
-        batch_format="pyarrow",
-        num_gpus=spec.gpus,
-        num_cpus=resources.cpus,
-        compute=ray.data.ActorPoolStrategy(
-            size=spec.replicas,
-            max_tasks_in_flight_per_actor=resources.batches_in_flight,
-            max_concurrent_calls_per_actor=resources.batches_in_flight,
-            enable_true_multi_threading=True,
-        ),
-        ray_remote_args_fn=lambda: {"max_restarts": RESTARTS, "max_task_retries": RESTARTS},
-    )
+    address = os.environ.get("RAY_ADDRESS")
+    if not address:
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # else Ray listens on every interface of the machine
     try:
-        for batch in receipts.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
-            yield from from_table(Receipt, batch)
-    except RayError as error:
-        raise Incomplete(f"model {spec.model}: {_reason(error)}") from error
+        ray.init(
+            address=address or "local", log_to_driver=False, logging_level=logging.WARNING,
+            **({} if address else {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}),
+        )  # fmt: skip
+    except ConnectionError as error:
+        raise Incomplete(
+            f"RAY_ADDRESS={address}: no Ray cluster answers there ({error}); unset it for one here"
+        ) from error
+
+
+@dataclass(frozen=True)
+class Pool:
+    """One model's engines on the cluster, and where their rows go."""
+
+    model: str
+    entry: ModelEntry
+    resources: Resources
+    runs: Mapping[str, Run]
+    store: Store
+    namespace: str
+
+    def put(self, block: list[Work]) -> "ObjectRef[pa.Table]":
+        """Hand a block to Ray, which spills to disk what does not fit in memory."""
+        return ray.put(to_table(Work, block))
+
+    def answer(self, blocks: "list[ObjectRef[pa.Table]]") -> Iterator[Receipt]:
+        """Answer the blocks; a receipt for each part, as it is written. Incomplete where Ray or an engine gives up."""
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        spec = EngineSpec(self.model, self.entry, self._gpus(), min(self.resources.replicas, len(blocks)))
+        context = {"spec": spec, "runs": dict(self.runs), "store": self.store, "namespace": self.namespace}
+        receipts = ray.data.from_arrow_refs(blocks).map_batches(
+            EngineActor,
+            fn_constructor_kwargs=context,
+            batch_size=None,  # a block is a batch is a part
+            batch_format="pyarrow",
+            num_gpus=spec.gpus,
+            num_cpus=self.resources.cpus,
+            compute=ray.data.ActorPoolStrategy(
+                size=spec.replicas,
+                max_tasks_in_flight_per_actor=self.resources.batches_in_flight,
+                max_concurrent_calls_per_actor=self.resources.batches_in_flight,
+                enable_true_multi_threading=True,
+            ),
+            ray_remote_args_fn=lambda: {"max_restarts": RESTARTS, "max_task_retries": RESTARTS},
+        )
+        try:
+            for batch in receipts.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
+                yield from from_table(Receipt, batch)
+        except RayError as error:
+            raise Incomplete(f"model {self.model}: {_reason(error)}") from error
+
+    def _gpus(self) -> int:
+        """GPUs for each engine: none where only vLLM's CPU build is installed and the cluster has no GPU to fake it."""
+        there = ray.cluster_resources().get("GPU", 0) > 0
+        wanted = self.entry.engine == "vllm" and not cpu_build()  # an autoscaler may still bring the GPUs
+        return self.resources.gpus if there or wanted else 0
 
 
 def _reason(error: RayError) -> str:

