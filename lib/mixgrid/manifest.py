@@ -91,12 +91,13 @@ class ModelEntry(Frozen):
     chat_template_args: dict[str, bool | str] = {}
     thinking_switch: str | None = None  # the template argument that turns reasoning on and off
     system_role: bool = True
-    sampling: dict[str, SamplingFields] = {}  # by task; `default` for all
+    sampling: dict[str, SamplingFields] = {}  # `default`, over it TASK, over that TASK/thinking
+    reasoning_effort: Literal["minimal", "low", "medium", "high"] | None = None  # of an API's reasoning model
     languages: list[str] | None = None  # a regional model's own combinations; None: all
     gpus: dict[str, int] = {}  # GPUs needed, by kind
     engine_args: dict[
         str, bool | int | float | str | list[str]
-    ] = {}  # speed and memory only; nothing that changes an answer
+    ] = {}  # speed and memory; nothing that changes an answer
     note: str = ""
 
 
@@ -126,6 +127,21 @@ class Comparison(Frozen):
     b: dict[str, str]
 
 
+class LeaveOut(Frozen):
+    """Runs that the product of a grid has and the grid does not: those that every list given here takes in."""
+
+    corpora: list[str] | None = None
+    tasks: list[str] | None = None
+    models: list[str] | None = None
+    settings: list[str] | None = None
+    seeds: list[Seed] | None = None
+
+    def takes_in(self, corpus: str, task: str, model: str, setting: str, seed: int) -> bool:
+        """Whether the run is one of those."""
+        run = (corpus, task, model, setting, seed)
+        return all(given is None or value in given for (_, given), value in zip(self, run, strict=True))
+
+
 class Budget(Frozen):
     """Caps in US dollars."""
 
@@ -145,6 +161,7 @@ class Manifest(Frozen):
     languages: list[str] | None = None
     switching: list[str] | None = None
     seeds: Annotated[list[Seed], Field(min_length=1)]
+    leave_out: list[LeaveOut] = []
     sampling: list[SamplingOverride] = []
     store: str | None = None
     templates: str | None = None  # a folder beside the manifest whose templates hide shipped ones of the same name

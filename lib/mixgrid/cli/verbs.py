@@ -15,12 +15,14 @@ import typer
 from tqdm import tqdm
 
 from mixgrid.cli.options import AsJson, Limit, ManifestPath, Namespace, StoreUrl, say, say_json, warn
+from mixgrid.cli.planned import estimate_lines, plan_lines
 from mixgrid.corpora.snapshot import load as load_items
+from mixgrid.plan.estimate import estimate as estimate_of
 from mixgrid.plan.grid import DEFAULT_STORE, Grid, resolve
 from mixgrid.plan.pending import listing
 from mixgrid.plan.progress import Status
 from mixgrid.plan.progress import status as status_of
-from mixgrid.plan.summary import seed_warnings, summary
+from mixgrid.plan.summary import grid_warnings, summary
 from mixgrid.records import Receipt
 from mixgrid.store import Store
 
@@ -33,25 +35,24 @@ def plan(
     store: StoreUrl = None,
     limit: Limit = None,
     exact: Annotated[bool, typer.Option("--exact", help="Count the tokens of every prompt, not of a sample.")] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Size the whole design, from declared counts where data is absent.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Print what the grid would ask: runs, requests, tokens, and what is already done. Spends nothing."""
+    if estimate:
+        size = estimate_of(manifest)
+        say_json(size) if json else say("\n".join(estimate_lines(size)))
+        warn(() if json else size.warnings)
+        return
     grid = resolve(manifest, store).limited(limit)
     grid.store.check(write=False)
     found = summary(grid, exact)
     if json:
         say_json(found)
         return
-    for run_plan in found.by_run:
-        say(f"{run_plan.run_id}: {run_plan.requests} requests, {run_plan.done} done, {run_plan.pending} pending")
-    say(
-        f"{found.runs} runs, {found.cells} cells, {found.requests} requests ({found.unique_requests} unique): "
-        f"{found.done} done, {found.pending} pending ({found.reusable} of them answered by another run)"
-    )
-    say(
-        f"prompt tokens: {found.prompt_tokens:,} ± {found.prompt_tokens_se:,} (SE of the sample); "
-        f"completion tokens: at most {found.max_completion_tokens:,}"
-    )
+    say("\n".join(plan_lines(found)))
     warn(found.warnings)
 
 
@@ -69,7 +70,7 @@ def run(
 
     grid = resolve(manifest, store).limited(limit)
     grid.store.check(write=False)
-    warn([*listing(grid.store, grid.manifest.namespace).warnings(), *seed_warnings(grid)])
+    warn([*listing(grid.store, grid.manifest.namespace).warnings(), *grid_warnings(grid)])
     progress = Progress()
     outcome = predict(grid, progress, max_failed)
     progress.close()

@@ -10,15 +10,17 @@ from mixgrid.corpora.base import slice_items
 from mixgrid.corpora.catalogue import corpus as find_corpus
 from mixgrid.corpora.catalogue import load_corpora
 from mixgrid.corpora.snapshot import content_digest
-from mixgrid.engines import ENGINES
 from mixgrid.engines.canned import CHANGES_ANSWERS
-from mixgrid.errors import UserError, allowed
-from mixgrid.manifest import Manifest, ModelEntry, Resources, load, load_models, model_entry
+from mixgrid.errors import UserError
+from mixgrid.manifest import Manifest, ModelEntry, Resources
+from mixgrid.plan.cells import Absent, absent, runs_of, speaks
+from mixgrid.plan.names import beside, check_there, load_checked, models_of
 from mixgrid.prompts import Prompts
 from mixgrid.records import Item, Run, Sampling, digest
 from mixgrid.store import Store
 from mixgrid.tasks import TASKS
 from mixgrid.tasks.base import Setting, Task
+from mixgrid.tasks.shots import Shots
 
 DEFAULT_STORE = "mixgrid-store"
 
@@ -74,7 +76,10 @@ class Grid:
         for task in self.manifest.tasks:
             if not any(run.task == task for run in found):
                 names = ", ".join(s.corpus for s in self.slices)
-                raise UserError(f"{self.path}: key 'tasks': no item of {names} can be asked by task '{task}'")
+                raise UserError(
+                    f"{self.path}: key 'tasks': no item of {names} can be asked by task '{task}' with these models "
+                    "and settings; name a corpus of the task, or take the exception back that leaves it out"
+                )
         return found
 
     @cached_property
@@ -91,8 +96,7 @@ class Grid:
 
     def takes(self, run: Run, item: Item) -> bool:
         """Whether the run asks the item: a regional model leaves out what is not in its languages."""
-        languages = self.models[run.model].languages
-        return languages is None or item.language in languages
+        return speaks(self.models[run.model], item.language)
 
     def resources(self, model: str) -> Resources:
         """What the manifest gives a model of the cluster."""
@@ -110,16 +114,33 @@ class Grid:
         pool = tuple(item for item in outside if item.split != split and task.accepts(item))
         return tuple(item for item in part.items if task.accepts(item)), pool
 
+    def absent(self) -> list[Absent]:
+        """The cells of the product that do not exist."""
+        found: list[Absent] = []
+        for part in self.slices:
+            for task in (TASKS[name] for name in self.manifest.tasks):
+                languages = {item.language for item in part.items if task.accepts(item)}
+                found += absent(self.manifest, self.models, part.corpus, task, languages) if languages else ()
+        return found
+
+    def check_shots(self) -> None:
+        """UserError where a setting shows more examples than there are; nothing has been written yet."""
+        for group in self.groups:
+            shots = Shots(group.setting, group.pool)
+            for item in group.items if group.setting.shots else ():
+                if any(self.takes(run, item) for run in group.runs):
+                    shots.of(item)
+
     def _runs(self) -> Iterator[Run]:
         for part in self.slices:
             for task in (TASKS[name] for name in self.manifest.tasks):
-                if any(task.accepts(item) for item in part.items):
-                    for model in self.models:
-                        for setting in (task.settings[s] for s in self.manifest.settings if s in task.settings):
-                            yield from (self._run(part, task, model, setting, seed) for seed in self.manifest.seeds)
+                languages = {item.language for item in part.items if task.accepts(item)}
+                for model, setting, seed in runs_of(self.manifest, self.models, part.corpus, task):
+                    if any(speaks(self.models[model], language) for language in languages):
+                        yield self._run(part, task, model, setting, seed)
 
     def _run(self, part: Slice, task: Task, model: str, setting: Setting, seed: int) -> Run:
-        sampling = sampling_of(self.manifest, model, self.models[model], task.name, setting.name)
+        sampling = sampling_of(self.manifest, model, self.models[model], task.name, setting)
         version = self.prompts.version(setting.template)
         made_by = run_digest(self.models[model], sampling, setting)
         key = digest([part.corpus, part.split, part.snapshot, task.name, model, setting.name, seed, version, made_by])
@@ -139,10 +160,11 @@ class Grid:
         )
 
 
-def sampling_of(manifest: Manifest, model: str, entry: ModelEntry, task: str, setting: str) -> Sampling:
+def sampling_of(manifest: Manifest, model: str, entry: ModelEntry, task: str, setting: Setting) -> Sampling:
     """Decoding fields: engine defaults under the model's, its task's and the manifest's, whose last entry wins."""
-    layers = [entry.sampling[name] for name in ("default", task) if name in entry.sampling]
-    layers += [o for o in manifest.sampling if o.applies(model, task, setting)]
+    names = ["default", task, *([f"{task}/thinking"] if setting.thinking else [])]
+    layers = [entry.sampling[name] for name in names if name in entry.sampling]
+    layers += [o for o in manifest.sampling if o.applies(model, task, setting.name)]
     sampling = Sampling()
     for layer in layers:
         sampling = layer.over(sampling)
@@ -153,7 +175,8 @@ def run_digest(entry: ModelEntry, sampling: Sampling, setting: Setting) -> str:
     """Everything but prompt and seed that can change an answer: model, template, context length, decoding, engine."""
     template = Path(entry.chat_template).read_text("utf-8") if entry.chat_template else None
     made_by = [entry.engine, entry.checkpoint, entry.revision, entry.adapter, entry.dtype, entry.quantization]
-    asked = [template, entry.chat_template_args, entry.thinking_switch, entry.system_role, setting.thinking]
+    thought = [entry.thinking_switch, setting.thinking, entry.reasoning_effort]
+    asked = [template, entry.chat_template_args, entry.system_role, *thought]
     canned = {name: entry.engine_args.get(name) for name in CHANGES_ANSWERS} if entry.engine == "canned" else None
     return digest([made_by, asked, entry.context_length, {**vars(sampling)}, canned])[:32]
 
@@ -161,70 +184,13 @@ def run_digest(entry: ModelEntry, sampling: Sampling, setting: Setting) -> str:
 def resolve(path: str | Path, store_url: str | None = None) -> Grid:
     """Load a manifest and find all that it names; UserError names what is not there and what is."""
     path = Path(path)
-    manifest = load(path)
-    _check_tasks(manifest, path)
-    _check_names(manifest, path)
-    catalogue = load_models(path.parent / "models.yaml")
-    models = {name: model_entry(catalogue, name, f"{path}: key 'models'") for name in manifest.models}
-    models = {name: _checked(entry, f"{path.parent / 'models.yaml'}: model '{name}'") for name, entry in models.items()}
+    manifest = load_checked(path)
+    models = models_of(manifest, path)
     store = Store.open(store_url or manifest.store or DEFAULT_STORE)
-    prompts = Prompts(_beside(path, manifest.templates, "templates") if manifest.templates else None)
-    return Grid(manifest, path, models, tuple(_slices(manifest, path)), store, prompts)
-
-
-def _checked(entry: ModelEntry, where: str) -> ModelEntry:
-    """The entry, if its engine is known and its chat template can be read."""
-    if entry.engine not in ENGINES:
-        raise UserError(f"{where}, key 'engine': no engine {entry.engine!r}; {allowed(entry.engine, ENGINES)}")
-    if entry.chat_template:
-        try:
-            Path(entry.chat_template).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-            raise UserError(
-                f"{where}, key 'chat_template': {entry.chat_template!r} cannot be read ({reason}); name a text file"
-            ) from None
-    return entry
-
-
-def _beside(path: Path, name: str, key: str) -> Path:
-    """A folder that the manifest names, from the manifest's own place."""
-    folder = path.parent / Path(name).expanduser()
-    if not folder.is_dir():
-        raise UserError(f"{path}: key '{key}': there is no folder {str(folder)!r}")
-    return folder
-
-
-def _check_tasks(manifest: Manifest, path: Path) -> None:
-    """Refuse tasks and settings that nothing answers to, and tasks that know none of the settings."""
-    for task in manifest.tasks:
-        if task not in TASKS:
-            raise UserError(f"{path}: key 'tasks': there is no task {task!r}; {allowed(task, TASKS)}")
-        if not set(manifest.settings) & set(TASKS[task].settings):
-            raise UserError(
-                f"{path}: key 'settings': task '{task}' has none of {', '.join(manifest.settings)}; "
-                f"{allowed(manifest.settings[0], TASKS[task].settings)}"
-            )
-    settings = {s for task in manifest.tasks for s in TASKS[task].settings}
-    for setting in manifest.settings:
-        if setting not in settings:
-            raise UserError(f"{path}: key 'settings': no task here has {setting!r}; {allowed(setting, settings)}")
-
-
-def _check_names(manifest: Manifest, path: Path) -> None:
-    """Refuse resources and sampling for what is not in the grid."""
-    for model in manifest.resources:
-        if model not in manifest.models:
-            raise UserError(
-                f"{path}: key 'resources': {model!r} is not in this grid; {allowed(model, manifest.models)}"
-            )
-    for n, override in enumerate(manifest.sampling):
-        for key, names in (("model", manifest.models), ("task", manifest.tasks), ("setting", manifest.settings)):
-            value = getattr(override, key)
-            if value is not None and value not in names:
-                raise UserError(
-                    f"{path}: key 'sampling.{n}.{key}': {value!r} is not in this grid; {allowed(value, names)}"
-                )
+    prompts = Prompts(beside(path, manifest.templates, "templates") if manifest.templates else None)
+    grid = Grid(manifest, path, models, tuple(_slices(manifest, path)), store, prompts)
+    grid.check_shots()
+    return grid
 
 
 def _slices(manifest: Manifest, path: Path) -> Iterator[Slice]:
@@ -237,13 +203,7 @@ def _slices(manifest: Manifest, path: Path) -> Iterator[Slice]:
         found += split
         taken = (i for i in split if _taken(i.language, manifest.languages) and _taken(i.switching, manifest.switching))
         yield Slice(choice.name, content_digest(items), choice.split, tuple(taken), tuple(items))
-    for key, wanted, there in (
-        ("languages", manifest.languages, {i.language for i in found}),
-        ("switching", manifest.switching, {i.switching for i in found}),
-    ):
-        for value in wanted or ():
-            if value not in there:
-                raise UserError(f"{path}: key '{key}': {value!r} is in none of the corpora; {allowed(value, there)}")
+    check_there(manifest, path, {i.language for i in found}, {i.switching for i in found})
 
 
 def _taken(value: str, wanted: list[str] | None) -> bool:

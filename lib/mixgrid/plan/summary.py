@@ -5,10 +5,13 @@ import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from mixgrid.engines import chat
 from mixgrid.errors import UserError
 from mixgrid.manifest import ModelEntry
+from mixgrid.plan.cells import Absent
+from mixgrid.plan.decoding import Decoding, decoding, design_warnings
 from mixgrid.plan.grid import Grid
 from mixgrid.plan.pending import Answered, answered, listing
 from mixgrid.plan.requests import Rendered, rendered, request_of
@@ -17,7 +20,7 @@ from mixgrid.records import Message, Run
 SAMPLE = 200  # prompts whose tokens are counted, for each setting and model
 BYTES_PER_TOKEN = 3.0  # of mixed Latin text; only where there is no tokenizer to count with
 
-Counter = Callable[[Sequence[Message]], int]
+Counter = Callable[[bool | None, Sequence[Message]], int]  # whether the model thinks, and what it is asked
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Summary:
     prompt_tokens: int
     prompt_tokens_se: int
     max_completion_tokens: int
+    absent: tuple[Absent, ...]
+    decoding: tuple[Decoding, ...]
     warnings: tuple[str, ...]
     by_run: tuple[RunSummary, ...]
 
@@ -52,7 +57,7 @@ def summary(grid: Grid, exact: bool = False) -> Summary:
     """Count runs, requests and tokens, and what the store already holds of them."""
     there = listing(grid.store, grid.manifest.namespace)
     have = {model: answered(grid.store, there.whole, model) for model in grid.models}
-    warnings = [*there.warnings(), *seed_warnings(grid)]
+    warnings = [*there.warnings(), *grid_warnings(grid)]
     counters = {model: _counter(model, entry, warnings) for model, entry in grid.models.items()}
     tally = _Tally()
     for group in grid.groups:
@@ -62,8 +67,9 @@ def summary(grid: Grid, exact: bool = False) -> Summary:
             tally.add(run, mine, have[run.model])
         for model in {run.model for run in group.runs}:
             runs = [run for run in group.runs if run.model == model]
-            tally.add_tokens([a for a in asks if grid.takes(runs[0], a.item)], len(runs), counters[model], exact)
-    return tally.summary(warnings)
+            mine = [ask for ask in asks if grid.takes(runs[0], ask.item)]
+            tally.add_tokens(mine, len(runs), partial(counters[model], group.setting.thinking), exact)
+    return tally.summary(grid, warnings)
 
 
 class _Tally:
@@ -92,7 +98,9 @@ class _Tally:
         self._completion += run.sampling.max_tokens * len(asks)
         self._runs.append(RunSummary(run.run_id, len(asks), done, len(asks) - done))
 
-    def add_tokens(self, asks: Sequence[Rendered], seeds: int, counter: Counter, exact: bool) -> None:
+    def add_tokens(
+        self, asks: Sequence[Rendered], seeds: int, counter: Callable[[Sequence[Message]], int], exact: bool
+    ) -> None:
         """Prompt tokens of one setting and model: the mean of a seeded sample, times the number of requests."""
         if not asks:
             return
@@ -104,7 +112,7 @@ class _Tally:
             variance = sum((c - mean) ** 2 for c in counts) / (len(counts) - 1)
             self._variance += (len(asks) * seeds) ** 2 * variance / len(counts) * (1 - len(sample) / len(asks))
 
-    def summary(self, warnings: Sequence[str]) -> Summary:
+    def summary(self, grid: Grid, warnings: Sequence[str]) -> Summary:
         """The sums."""
         requests, done = sum(r.requests for r in self._runs), sum(r.done for r in self._runs)
         return Summary(
@@ -118,19 +126,16 @@ class _Tally:
             prompt_tokens=round(self._tokens),
             prompt_tokens_se=round(math.sqrt(self._variance)),
             max_completion_tokens=self._completion,
+            absent=tuple(grid.absent()),
+            decoding=decoding(grid.runs),
             warnings=tuple(warnings),
             by_run=tuple(self._runs),
         )
 
 
-def seed_warnings(grid: Grid) -> Iterator[str]:
-    """Models and settings whose seeds cannot differ."""
-    greedy = sorted({f"{r.model}/{r.setting}" for r in grid.runs if r.sampling.temperature == 0})
-    if greedy and len(grid.manifest.seeds) > 1:
-        yield (
-            f"temperature 0 for {', '.join(greedy)}: {len(grid.manifest.seeds)} seeds are one and the same request, "
-            "asked once; a ± over them would say nothing"
-        )
+def grid_warnings(grid: Grid) -> Iterator[str]:
+    """What a grid asks that its maker may not have meant."""
+    return design_warnings(decoding(grid.runs), grid.absent(), len(grid.manifest.seeds))
 
 
 def _counter(model: str, entry: ModelEntry, warnings: list[str]) -> Counter:
@@ -141,11 +146,14 @@ def _counter(model: str, entry: ModelEntry, warnings: list[str]) -> Counter:
         except UserError as error:
             warnings.append(f"tokens of {model} are estimated from bytes: {error}")
         else:
-            return lambda messages: len(tokenizer.token_ids(messages))
+            return lambda thinking, messages: len(tokenizer.token_ids(messages, thinking))
     elif entry.engine == "vllm":
         warnings.append(
             f"tokens of {model} are estimated from bytes: transformers is not installed (extra `cpu` or `gpu`)"
         )
-    return lambda messages: math.ceil(
-        sum(len(m.content.encode("utf-8", "replace")) for m in messages) / BYTES_PER_TOKEN
-    )
+    return lambda _, messages: tokens_by_bytes(messages)
+
+
+def tokens_by_bytes(messages: Sequence[Message]) -> int:
+    """A guess at a prompt's tokens, for where there is no tokenizer."""
+    return math.ceil(sum(len(m.content.encode("utf-8", "replace")) for m in messages) / BYTES_PER_TOKEN)

@@ -1,0 +1,107 @@
+"""What a manifest names, looked up: tasks, settings, models, selectors. UserError says what is there instead."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from mixgrid.engines import ENGINES, PLANNED
+from mixgrid.errors import UserError, allowed
+from mixgrid.manifest import Manifest, ModelEntry, load, load_models, model_entry
+from mixgrid.tasks import TASKS
+
+
+def load_checked(path: Path) -> Manifest:
+    """The manifest of a file, all of whose names but those of models and data are known."""
+    manifest = load(path)
+    _check_tasks(manifest, path)
+    _check_selectors(manifest, path)
+    return manifest
+
+
+def models_of(manifest: Manifest, path: Path, *, to_run: bool = True) -> dict[str, ModelEntry]:
+    """The manifest's models in the catalogue beside it; `to_run` refuses those that nothing here can answer for yet."""
+    file = path.parent / "models.yaml"
+    catalogue = load_models(file)
+    found = {name: model_entry(catalogue, name, f"{path}: key 'models'") for name in manifest.models}
+    for name, entry in found.items():
+        check_entry(entry, f"{file}: model '{name}'")
+        if to_run:
+            _check_runnable(entry, f"{file}: model '{name}'")
+    return found
+
+
+def check_entry(entry: ModelEntry, where: str) -> None:
+    """UserError where an entry's engine or a task that it samples for is unknown, or its chat template unreadable."""
+    if entry.engine not in (*ENGINES, *PLANNED):
+        raise UserError(f"{where}, key 'engine': no engine {entry.engine!r}; {allowed(entry.engine, ENGINES)}")
+    keys = ["default", *TASKS, *(f"{task}/thinking" for task in TASKS)]
+    for key in entry.sampling:
+        if key not in keys:
+            raise UserError(f"{where}, key 'sampling': nothing is sampled for {key!r}; {allowed(key, keys)}")
+    if entry.chat_template:
+        try:
+            Path(entry.chat_template).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            raise UserError(
+                f"{where}, key 'chat_template': {entry.chat_template!r} cannot be read ({reason}); name a text file"
+            ) from None
+
+
+def _check_runnable(entry: ModelEntry, where: str) -> None:
+    """An adapter that no engine loads would be answered for by the bare model, under the adapter's name."""
+    way_out = "leave the model out of the grid, or see the grid's size with `mixgrid plan --estimate`"
+    if entry.engine in PLANNED:
+        raise UserError(f"{where}, key 'engine': '{entry.engine}' is not part of this version of mixgrid; {way_out}")
+    if entry.adapter:
+        raise UserError(f"{where}, key 'adapter': no engine of this version loads {entry.adapter!r}; {way_out}")
+
+
+def beside(path: Path, name: str, key: str) -> Path:
+    """A folder that the manifest names, from the manifest's own place."""
+    folder = path.parent / Path(name).expanduser()
+    if not folder.is_dir():
+        raise UserError(f"{path}: key '{key}': there is no folder {str(folder)!r}")
+    return folder
+
+
+def check_there(manifest: Manifest, path: Path, languages: Collection[str], switching: Collection[str]) -> None:
+    """UserError where the manifest takes a language or a method that is in none of its corpora."""
+    for key, wanted, there in (
+        ("languages", manifest.languages, languages),
+        ("switching", manifest.switching, switching),
+    ):
+        for value in wanted or ():
+            if value not in there:
+                raise UserError(f"{path}: key '{key}': {value!r} is in none of the corpora; {allowed(value, there)}")
+
+
+def _check_tasks(manifest: Manifest, path: Path) -> None:
+    """Refuse tasks and settings that nothing answers to, and tasks that know none of the settings."""
+    for task in manifest.tasks:
+        if task not in TASKS:
+            raise UserError(f"{path}: key 'tasks': there is no task {task!r}; {allowed(task, TASKS)}")
+        if not set(manifest.settings) & set(TASKS[task].settings):
+            raise UserError(
+                f"{path}: key 'settings': task '{task}' has none of {', '.join(manifest.settings)}; "
+                f"{allowed(manifest.settings[0], TASKS[task].settings)}"
+            )
+    settings = {s for task in manifest.tasks for s in TASKS[task].settings}
+    for setting in manifest.settings:
+        if setting not in settings:
+            raise UserError(f"{path}: key 'settings': no task here has {setting!r}; {allowed(setting, settings)}")
+
+
+def _check_selectors(manifest: Manifest, path: Path) -> None:
+    """Refuse resources, sampling and exceptions for what is not in the grid."""
+    used = [("resources", model, manifest.models) for model in manifest.resources]
+    for n, override in enumerate(manifest.sampling):
+        for key, names in (("model", manifest.models), ("task", manifest.tasks), ("setting", manifest.settings)):
+            used += [(f"sampling.{n}.{key}", value, names) for value in [getattr(override, key)] if value is not None]
+    corpora, seeds = [choice.name for choice in manifest.corpora], [str(seed) for seed in manifest.seeds]
+    for n, rule in enumerate(manifest.leave_out):
+        lists = {"corpora": corpora, "tasks": manifest.tasks, "models": manifest.models, "settings": manifest.settings}
+        for key, names in (*lists.items(), ("seeds", seeds)):
+            used += [(f"leave_out.{n}.{key}", str(value), names) for value in getattr(rule, key) or ()]
+    for place, value, names in used:
+        if value not in names:
+            raise UserError(f"{path}: key '{place}': {value!r} is not in this grid; {allowed(value, names)}")
