@@ -49,13 +49,17 @@ def _size_line(size: Size) -> str:
 
 
 def _absent_lines(found: Iterable[Absent]) -> Iterator[str]:
-    """One line for each model and reason: what it is not asked."""
-    places: dict[tuple[str, str], list[str]] = {}
+    """What is not asked, and why: one line for all models of which the same is true."""
+    places: dict[tuple[str, str], dict[str, list[str]]] = {}
     for one in found:
         place = one.language if one.setting == "all" else one.setting
-        places.setdefault((one.model, one.why), []).append(f"{one.corpus} {place}")
-    for (model, why), where in places.items():
-        yield f"– {model}: {', '.join(dict.fromkeys(where))} ({why})"
+        places.setdefault((one.model, one.why), {}).setdefault(place, []).append(one.corpus)
+    models: dict[tuple[str, str], list[str]] = {}
+    for (model, why), corpora in places.items():
+        text = "; ".join(f"{place} ({', '.join(dict.fromkeys(names))})" for place, names in corpora.items())
+        models.setdefault((text, why), []).append(model)
+    for (text, why), names in models.items():
+        yield f"– {', '.join(names)}: {text}: {why}"
 
 
 def _decoding_lines(rows: Iterable[Decoding]) -> Iterator[str]:

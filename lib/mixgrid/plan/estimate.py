@@ -64,7 +64,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A design's size. `prompt_tokens` leaves out items whose words nobody declared; a warning names them."""
+    """A design's size. Where nobody declared an item's words, `prompt_tokens` are those around it, with a warning."""
 
     runs: int
     cells: int
@@ -188,7 +188,7 @@ def _prompt_tokens(manifest: Manifest, models: Mapping[str, ModelEntry], prompts
     for cell in size.cells:
         for setting in settings_of(manifest, task):
             asked = sum(s is setting and speaks(models[model], cell.language) for model, s, _ in runs)
-            if asked and cell.words is not None:
+            if asked:
                 total += asked * cell.items * _tokens_of_one(prompts, task, setting, cell)
     return total
 
@@ -214,4 +214,5 @@ def _stand_in(cell: Cell, name: str) -> Item:
 def _unknown_words(sizes: Iterable[Size]) -> Iterator[str]:
     without = sorted({size.corpus for size in sizes if any(cell.words is None for cell in size.cells)})
     if without:
-        yield f"the prompt tokens leave out {', '.join(without)}: its `counts` in corpora.yaml declare no `words`"
+        names = ", ".join(without)
+        yield f"prompt tokens of {names} are counted without the items: `counts` in corpora.yaml declare no `words`"

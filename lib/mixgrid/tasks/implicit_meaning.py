@@ -20,7 +20,10 @@ class ImplicitMeaning:
     """Which of four tones does the post have?"""
 
     name = "implicit-meaning"
-    settings: Mapping[str, Setting] = {"zero-shot": Setting("zero-shot", "implicit-meaning/zero-shot.jinja")}
+    settings: Mapping[str, Setting] = {
+        "fine-tuning": Setting("fine-tuning", "implicit-meaning/fine-tuning.jinja"),  # the bare post
+        "zero-shot": Setting("zero-shot", "implicit-meaning/zero-shot.jinja"),
+    }
     classes: tuple[str, ...] = LABELS
     score = "multilabel"
     parser_version = f"implicit-meaning-1/parse-{parse.VERSION}"
