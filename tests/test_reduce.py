@@ -17,7 +17,8 @@ from mixgrid.metrics.base import Policies
 from mixgrid.plan.layout import predictions_folder, run_folder
 from mixgrid.records import Item, Prediction, Request, Run, Sampling, Score, digest, from_table, schema, to_table
 from mixgrid.reduce import Options, Reduction, reduce
-from mixgrid.reduce.scores import BASELINE, Draws
+from mixgrid.reduce.resample import Draws
+from mixgrid.reduce.scores import BASELINE
 from mixgrid.store import Store
 
 NS = "main"

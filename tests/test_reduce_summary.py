@@ -11,7 +11,7 @@ from mixgrid.metrics import chrf, rouge
 from mixgrid.metrics.texts import TextScores
 from mixgrid.records import Item, Turn
 from mixgrid.reduce import Options
-from mixgrid.reduce.scores import Draws
+from mixgrid.reduce.resample import Draws
 from mixgrid.report import score_table
 from mixgrid.store import Store
 from tests.test_reduce import Grid, answer, find, make_run, request_for

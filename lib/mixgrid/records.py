@@ -21,6 +21,7 @@ from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
+BASELINE_FAMILY = "baseline"  # the family of all comparisons with the manifest's baseline
 KEY_VERSION = 1  # part of every request id: raise it when the meaning of a request changes
 
 Outcome = Literal["ok", "failed"]
@@ -292,6 +293,61 @@ class Score:
     ci_high: float | None = None
     effective_n: float | None = None
     design_effect: float | None = None
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a test: a slice of a cell, as it was tested (on the rows that have a partner)."""
+
+    model: str
+    setting: str
+    language: str
+    switching: str
+    value: float | None
+    n: int  # items
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Test:
+    """One declared comparison under one test. No number is ever infinite or NaN: it is missing, and `outcome` says why.
+
+    `sound`: the default test, by clusters; the others are what papers print, beside it.
+    """
+
+    __test__: typing.ClassVar[bool] = False  # the name says "test" to pytest
+
+    corpus: str
+    split: str
+    task: str
+    metric: str
+    family: str  # declared in the manifest; "baseline" for its baseline
+    kind: str  # what the sides differ in: model, setting, method, language; twin: mixed rows against their originals
+    a: Side
+    b: Side
+    method: str
+    sound: bool
+    outcome: str  # tested; degenerate: why (p has a defined value); not testable: why (no p)
+    effect: float | None  # value of a less value of b
+    ci_low: float | None
+    ci_high: float | None
+    odds_ratio: float | None  # items that a alone has right over those that b alone has
+    p: float | None  # two-sided
+    mid_p: float | None
+    p_floor: float | None  # no data of this size can give less
+    p_error: float | None  # Monte-Carlo standard error
+    p_holm: float | None  # within the family
+    p_bh: float | None
+    m: int  # tests of the family, under this kind of test, that have a p
+    mde: float | None  # smallest difference that would be found in 80 % of such samples
+    units: int  # that were resampled, or compared
+    unmatched: int  # rows without a partner, left out
+    signature: str
+
+    @property
+    def p_adjusted(self) -> float | None:
+        """What decides: Holm in a declared family, Benjamini-Hochberg among all comparisons with a baseline."""
+        return self.p_bh if self.family == BASELINE_FAMILY else self.p_holm
 
 
 def _plain(value: Any) -> Any:

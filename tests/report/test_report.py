@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mixgrid.errors import UserError
-from mixgrid.records import Score, to_table
+from mixgrid.records import Score, Test, to_table
 from mixgrid.reduce import Reduction
 from mixgrid.reduce.scores import BASELINE
 from mixgrid.report import FORMATS, files, report, score_table
@@ -216,8 +216,9 @@ def test_score_table_is_aligned() -> None:
 
 def store_reduction(store: Store) -> Reduction:
     key = store.put_table("main/scores/abc", "scores", to_table(Score, scores())).key
-    store.put_json("main/scores/abc/inputs.json", {**inputs(), "scores": key})
-    return Reduction("abc", "main/scores/abc", tuple(scores()), inputs(), ())
+    tests = store.put_table("main/scores/abc", "tests", to_table(Test, ())).key
+    store.put_json("main/scores/abc/inputs.json", {**inputs(), "scores": key, "tests": tests})
+    return Reduction("abc", "main/scores/abc", tuple(scores()), (), inputs(), ())
 
 
 def test_report_writes_store_and_folder_with_the_same_bytes(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tqdm import tqdm
 from mixgrid.cli.options import AsJson, Limit, ManifestPath, Namespace, StoreUrl, say, say_json, warn
 from mixgrid.cli.planned import estimate_lines, plan_lines
 from mixgrid.corpora.snapshot import load as load_items
+from mixgrid.plan.declared import declared
 from mixgrid.plan.estimate import estimate as estimate_of
 from mixgrid.plan.grid import DEFAULT_STORE, Grid, resolve
 from mixgrid.plan.pending import listing
@@ -147,7 +148,12 @@ def _reduction(grid: Grid) -> "Reduction":
     languages, switching = (
         None if names is None else tuple(names) for names in (grid.manifest.languages, grid.manifest.switching)
     )
-    options = Options(on_ray=bool(os.environ.get("RAY_ADDRESS")), languages=languages, switching=switching)
+    options = Options(
+        comparisons=declared(grid.manifest, grid.path),
+        on_ray=bool(os.environ.get("RAY_ADDRESS")),
+        languages=languages,
+        switching=switching,
+    )
     return reduce_runs(grid.store, grid.manifest.namespace, grid.runs, partial(load_items, grid.store), options)
 
 

@@ -1,6 +1,6 @@
-"""The reduce stage: predictions in, scores out, free to repeat.
+"""The reduce stage: predictions in, scores and tests out, free to repeat.
 
-    plans, parts → judge each part (cached, on Ray where it is asked for) → join → cells → scores → store
+    plans, parts → judge each part (cached, on Ray where it is asked for) → join → cells → scores, tests → store
 
 Nothing of a prediction but a few numbers a row outlives its part. The reduction's id is a hash of all that went in, so
 the same input is answered from the store.
@@ -16,20 +16,24 @@ import pyarrow as pa
 from mixgrid.errors import UserError, allowed
 from mixgrid.metrics import FAMILIES
 from mixgrid.metrics.base import Family, Policies
-from mixgrid.records import Item, Run, Score, digest, from_table, to_table
+from mixgrid.plan.declared import Declared
+from mixgrid.records import Item, Run, Score, Test, digest, from_table, to_table
 from mixgrid.reduce.book import Book
 from mixgrid.reduce.cells import Cell, Slices
+from mixgrid.reduce.compared import compared
 from mixgrid.reduce.inputs import Inputs, account, gather
 from mixgrid.reduce.join import Answers, check
 from mixgrid.reduce.judge import Judge
 from mixgrid.reduce.mapping import judged_parts
 from mixgrid.reduce.population import Population
-from mixgrid.reduce.scores import Draws, incomplete, scores_of
+from mixgrid.reduce.resample import Draws, resample
+from mixgrid.reduce.scores import incomplete, scores_of
+from mixgrid.reduce.sides import matched, unmet
 from mixgrid.store import Store
 from mixgrid.tasks import TASKS
 from mixgrid.tasks.base import Task
 
-VERSION = 1  # part of every reduction's id: raise it when the same input gives other scores
+VERSION = 2  # part of every reduction's id: raise it when the same input gives other scores
 Loader = Callable[[str, str], Iterable[Item]]  # (corpus, snapshot digest) → its items
 
 
@@ -39,6 +43,8 @@ class Options:
 
     policies: Policies = field(default_factory=Policies)
     draws: Draws = field(default_factory=Draws)
+    comparisons: tuple[Declared, ...] = ()
+    allow_unmatched: bool = False  # test the rows of a comparison that have a partner, where others have none
     allow_changed_items: bool = False
     on_ray: bool = False
     languages: tuple[str, ...] | None = None  # what the scores are about, of all that was asked; None: everything
@@ -58,6 +64,7 @@ class Reduction:
     id: str
     folder: str
     scores: tuple[Score, ...]
+    tests: tuple[Test, ...]
     inputs: Mapping[str, Any]
     warnings: tuple[str, ...]
 
@@ -78,8 +85,12 @@ def reduce(
     folder = scores_folder(namespace, reduction_id)
     if not store.exists(f"{folder}/inputs.json"):
         cells = collect(store, namespace, runs, inputs, items, options)
-        scores = scores_of(cells, options.draws)
-        _write(store, folder, cells, scores, account(inputs, cells, reduction_id))
+        pairs = matched(cells, options.comparisons)
+        found = resample(cells, pairs, options.draws)
+        scores = scores_of(cells, options.draws, found)
+        tests = compared(pairs, found, options.draws, options.allow_unmatched)
+        inputs.warnings.extend(unmet(options.comparisons, pairs))
+        _write(store, folder, cells, (scores, tests), account(inputs, cells, reduction_id))
     return load(store, namespace, reduction_id, inputs.warnings)
 
 
@@ -92,10 +103,9 @@ def load(store: Store, namespace: str, reduction_id: str, warnings: Sequence[str
         )
         raise UserError(f"the store {store.url} holds no reduction {reduction_id!r}; {allowed(reduction_id, known)}")
     inputs = store.get_json(f"{folder}/inputs.json")
-    scores = from_table(Score, store.read(inputs["scores"]))
-    return Reduction(
-        reduction_id, folder, tuple(scores), inputs, tuple(dict.fromkeys([*warnings, *inputs["warnings"]]))
-    )
+    scores, tests = from_table(Score, store.read(inputs["scores"])), from_table(Test, store.read(inputs["tests"]))
+    known_warnings = tuple(dict.fromkeys([*warnings, *inputs["warnings"]]))
+    return Reduction(reduction_id, folder, tuple(scores), tuple(tests), inputs, known_warnings)
 
 
 def collect(
@@ -148,13 +158,20 @@ def _cells(population: Population, family: Family, book: Book, answers: Sequence
     return cells
 
 
-def _write(store: Store, folder: str, cells: Sequence[Cell], scores: Sequence[Score], inputs: dict[str, Any]) -> None:
-    """Scores, then items, then inputs.json: while that is missing, nothing is there."""
+def _write(
+    store: Store,
+    folder: str,
+    cells: Sequence[Cell],
+    results: tuple[Sequence[Score], Sequence[Test]],
+    inputs: dict[str, Any],
+) -> None:
+    """Items, scores, tests, then inputs.json: while that is missing, nothing is there."""
     items = [
         store.put_table(folder, "items", cell.item_table(answers)).key for cell in cells for answers in cell.answers
     ]
-    table = store.put_table(folder, "scores", to_table(Score, scores))
-    store.put_json(f"{folder}/inputs.json", {**inputs, "scores": table.key, "items": items})
+    scores = store.put_table(folder, "scores", to_table(Score, results[0])).key
+    tests = store.put_table(folder, "tests", to_table(Test, results[1])).key
+    store.put_json(f"{folder}/inputs.json", {**inputs, "scores": scores, "tests": tests, "items": items})
 
 
 def _id(runs: Sequence[Run], inputs: Inputs, options: Options) -> str:
@@ -165,7 +182,7 @@ def _id(runs: Sequence[Run], inputs: Inputs, options: Options) -> str:
         family = FAMILIES[task.score](task.classes, options.policies)
         made_by.append([task.name, task.parser_version, family.signature, [m.signature for m in family.metrics]])
     chosen = [str(options.policies), options.draws.resamples, options.allow_changed_items]
-    chosen += [options.languages, options.switching]
+    chosen += [options.languages, options.switching, [c.plain for c in options.comparisons], options.allow_unmatched]
     return digest([VERSION, [r.run_id for r in runs], inputs.keys, made_by, chosen])[:16]
 
 

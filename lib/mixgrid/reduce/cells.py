@@ -124,6 +124,22 @@ class Cell:
             counts[basic] = (in_split & (pairs == pair)).sum()
         return np.asarray(self.slices.sums @ counts, dtype=np.int64)
 
+    def answered_in(self, s: int) -> npt.NDArray[np.bool_]:
+        """Of each item of the population: whether it is in the slice, and every seed answered it."""
+        kept = np.zeros(len(self.population), dtype=np.int32)
+        for answers in self.answers:
+            kept[answers.item[answers.answered]] += 1
+        inside = np.r_[self.slices.sums[s], False]  # the last stands for -1, items of other parts
+        return np.asarray((kept == len(self.answers)) & inside[self.slices.basic_of])
+
+    def among(self, kept: npt.NDArray[np.bool_]) -> Array:
+        """Sums by seed and cluster over some items of the population: (R, K, F)."""
+        return np.stack([self._some(a, kept) for a in self.answers])
+
+    def item_vectors(self, answers: Answers, items: npt.NDArray[np.int64]) -> Array:
+        """(n, F) of some items, each of which the run answered."""
+        return self.book.vectors.table[answers.rows.verdict[np.searchsorted(answers.item, items)]]
+
     def vectors(self, answers: Answers) -> Array:
         """(n, F) of the rows that answered."""
         return self.book.vectors.table[answers.rows.verdict[answers.answered]]
@@ -185,6 +201,11 @@ class Cell:
         flat = self.population.clusters.of[item].astype(np.int64) * basics + self.slices.basic_of[item]
         sums = _sums(flat, vectors, clusters * basics)
         return self.slices.add_up(sums.reshape(clusters, basics, -1))
+
+    def _some(self, answers: Answers, kept: npt.NDArray[np.bool_]) -> Array:
+        mine = answers.answered & kept[answers.item]
+        vectors = self.book.vectors.table[answers.rows.verdict[mine]]
+        return _sums(self.population.clusters.of[answers.item[mine]], vectors, len(self.population.clusters.names))
 
     def _by_basic(self, item: npt.NDArray[np.int64] | Ints, vectors: Array) -> Array:
         return _sums(self.slices.basic_of[item], vectors, self.slices.sums.shape[1])

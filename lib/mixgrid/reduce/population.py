@@ -62,6 +62,7 @@ class Population:
     sheet: Sheet
     hashes: Words
     clusters: Codes
+    sources: Codes
     languages: Codes
     switching: Codes
     splits: Codes
@@ -81,6 +82,7 @@ class Population:
             sheet=Sheet(ids, tuple(place), fact_of),
             hashes=words(pa.array([i.item_hash for i in taken], type=pa.string())),
             clusters=Codes.named([i.cluster_id for i in taken]),
+            sources=Codes.named([i.source_id for i in taken]),
             languages=Codes.named([i.language for i in taken]),
             switching=Codes.named([i.switching for i in taken]),
             splits=Codes.named([i.split for i in taken]),

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -10,65 +10,25 @@ import numpy as np
 from mixgrid.metrics.base import EMPTY, Array, Metric
 from mixgrid.records import Score
 from mixgrid.reduce.cells import Cell
-from mixgrid.significance.bootstrap import Estimate, bootstrap
+from mixgrid.reduce.resample import Draws, Resampled, column, items_key
+from mixgrid.significance.bootstrap import Bootstrap, Estimate
 from mixgrid.significance.effects import design_effect
-from mixgrid.significance.population import Population
-from mixgrid.significance.resampling import Resampling
 
 BASELINE = "baseline"  # stands for the model of a trivial system; its name is the setting
-Intervals = Mapping[tuple[str, str], Estimate]  # (column name of the cell's slice, metric)
 
 
-@dataclass(frozen=True)
-class Draws:
-    """How many cluster resamples the intervals are from; 0: no intervals."""
-
-    resamples: int = 10_000
-
-
-def scores_of(cells: Sequence[Cell], draws: Draws) -> list[Score]:
+def scores_of(cells: Sequence[Cell], draws: Draws, found: Resampled) -> list[Score]:
     """Every score of a grid, cell by cell, baselines after the cells that share their items."""
     scores: list[Score] = []
-    for _, group in groupby(sorted(cells, key=_key), key=_items_key):
+    for key, group in groupby(sorted(cells, key=_key), key=items_key):
         alike = list(group)
-        intervals = _intervals(alike, draws) if draws.resamples else {}
         for cell in alike:
-            scores += _cell_scores(cell, intervals, draws)
+            scores += _cell_scores(cell, found[key], draws)
         scores += _baseline_scores(max(alike, key=lambda c: int(c.expected.max(initial=0))))
     return scores
 
 
-def column(cell: Cell, s: int) -> str:
-    """The name of a cell's slice, under which significance knows it."""
-    return "|".join((cell.run.model, cell.run.setting, *cell.slices.names[s]))
-
-
-def population_of(cells: Sequence[Cell], metric: Metric) -> Population:
-    """The cells of one corpus split and task as columns over their shared clusters, ready for intervals and tests."""
-    names, columns, refused = [], [], {}
-    for cell in cells:
-        for s in range(len(cell.slices.names)):
-            names += [column(cell, s)] * len(cell.seeds)
-            columns.append(np.moveaxis(cell.statistics[:, :, s], 0, 1))
-            why = {metric.undefined(total) for total in cell.statistics[:, :, s].sum(axis=1)} - {""}
-            if why:
-                refused[column(cell, s)] = min(why)
-    statistics = np.concatenate(columns, axis=1)
-    run, filled = cells[0].run, np.any(statistics != 0, axis=(1, 2))
-    name = "|".join((run.corpus, run.split, run.snapshot, run.task))
-    return Population(name, tuple(names), statistics[filled], metric.total, refused)
-
-
-def _intervals(cells: Sequence[Cell], draws: Draws) -> dict[tuple[str, str], Estimate]:
-    """Cluster-bootstrap intervals of the headline metrics, all cells on the same draws."""
-    family, found = cells[0].family, {}
-    for metric in (m for m in family.metrics if m.name in family.headline):
-        result = bootstrap(population_of(cells, metric), plan=Resampling(draws.resamples))
-        found.update({(name, metric.name): estimate for name, estimate in result.cells.items()})
-    return found
-
-
-def _cell_scores(cell: Cell, intervals: Intervals, draws: Draws) -> Iterator[Score]:
+def _cell_scores(cell: Cell, found: Mapping[str, Bootstrap], draws: Draws) -> Iterator[Score]:
     totals = cell.statistics.sum(axis=1)  # (R, S, F)
     moments = np.stack([cell.moments(a) for a in cell.answers])
     votes = {rule: cell.voted(rule) for rule in cell.family.votes} if len(cell.answers) > 1 else {}
@@ -77,7 +37,7 @@ def _cell_scores(cell: Cell, intervals: Intervals, draws: Draws) -> Iterator[Sco
         for metric in cell.family.metrics:
             score = _over_seeds(replace(blank, metric=metric.name), [metric.value(total[s]) for total in totals])
             if metric.name in cell.family.headline:
-                estimate = intervals.get((column(cell, s), metric.name))
+                estimate = found[metric.name].cells.get(column(cell, s)) if metric.name in found else None
                 score = _with_design(_with_interval(score, estimate), cell, metric, s, moments[:, s])
             yield _signed(score, cell, metric, f"resamples:{draws.resamples}" if score.ci_low is not None else "")
         for rule, sums in votes.items():
@@ -163,13 +123,8 @@ def _signed(score: Score, cell: Cell, metric: Metric, more: str = "") -> Score:
     return replace(score, signature="|".join(part for part in parts if part))
 
 
-def _items_key(cell: Cell) -> tuple[str, ...]:
-    run = cell.run
-    return (run.corpus, run.split, run.snapshot, run.task)
-
-
 def _key(cell: Cell) -> tuple[str, ...]:
-    return (*_items_key(cell), cell.run.model, cell.run.setting)
+    return (*items_key(cell), cell.run.model, cell.run.setting)
 
 
 def incomplete(scores: Iterable[Score]) -> int:
