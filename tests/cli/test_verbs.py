@@ -5,7 +5,8 @@ from pathlib import Path
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
 from tests.cli.conftest import Mixgrid
-from tests.helpers import open_grid, small_grid
+from tests.helpers import TOY, open_grid, small_grid
+from tests.plan.test_estimate import absent_data
 
 PLAN = {
     "runs", "cells", "requests", "unique_requests", "done", "pending", "prompt_tokens", "max_completion_tokens",
@@ -92,3 +93,27 @@ def test_report_writes_a_page_that_says_its_answers_are_canned(
     files = mixgrid("report", answered.path, "--store", answered.store.url, "--json").json["files"]
     assert any(file.endswith(".csv") for file in files)
     assert any(file.endswith(".md") for file in files)
+
+
+def test_plan_prints_how_answers_are_decoded_and_what_is_not_asked(tmp_path: Path, mixgrid: Mixgrid) -> None:
+    path = small_grid(tmp_path, models={"toy": {**TOY, "languages": ["ro-en"]}})
+    ended = mixgrid("plan", path, "--store", tmp_path / "store")
+    assert "decoding toy: temperature 0.7, max_tokens 32 [satire/zero-shot]\n" in ended.out
+    assert "– toy: ro (mini): a model for ro-en\n" in ended.out
+    found = mixgrid("plan", path, "--store", tmp_path / "store", "--json").json
+    assert found["decoding"][0]["sampling"]["temperature"] == 0.7
+    assert found["absent"][0]["language"] == "ro"
+
+
+def test_an_estimate_needs_neither_data_nor_engine_nor_store(tmp_path: Path, mixgrid: Mixgrid) -> None:
+    path = absent_data(tmp_path, models={"toy": {**TOY, "engine": "openai"}}, store="s3://nowhere/at-all")
+    ended = mixgrid("plan", path, "--estimate")
+    assert (ended.code, ended.err) == (0, "")
+    assert "mini/test for satire: 130 items in 5 cells (as declared, the data is not here)\n" in ended.out
+    assert "mini · satire · toy · zero-shot: 5 cells × 2 seeds, 260 requests\n" in ended.out
+    assert "2 runs, 5 cells, 260 requests (an estimate)\n" in ended.out
+    found = mixgrid("plan", path, "--estimate", "--json").json
+    assert (found["requests"], found["rows"][0]["requests"]) == (260, 260)
+    refused = mixgrid("plan", path, "--estimate", "--limit", 3)
+    assert refused.code == 2
+    assert "an estimate is of the whole design; take --limit or --exact away" in refused.err

@@ -17,6 +17,7 @@ from tqdm import tqdm
 from mixgrid.cli.options import AsJson, Limit, ManifestPath, Namespace, StoreUrl, say, say_json, warn
 from mixgrid.cli.planned import estimate_lines, plan_lines
 from mixgrid.corpora.snapshot import load as load_items
+from mixgrid.errors import UserError
 from mixgrid.plan.declared import declared
 from mixgrid.plan.estimate import estimate as estimate_of
 from mixgrid.plan.grid import DEFAULT_STORE, Grid, resolve
@@ -43,6 +44,8 @@ def plan(
 ) -> None:
     """Print what the grid would ask: runs, requests, tokens, and what is already done. Spends nothing."""
     if estimate:
+        if limit or exact:
+            raise UserError("an estimate is of the whole design; take --limit or --exact away, or --estimate")
         size = estimate_of(manifest)
         say_json(size) if json else say("\n".join(estimate_lines(size)))
         warn(() if json else size.warnings)
