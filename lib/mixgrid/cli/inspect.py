@@ -1,4 +1,4 @@
-"""The verbs that look: show, models, corpora, doctor."""
+"""The verbs that look: show, parse, models, corpora, doctor."""
 
 import importlib.metadata
 import importlib.util
@@ -13,11 +13,14 @@ import typer
 from mixgrid.cli.options import AsJson, Namespace, StoreUrl, say, say_json, warn
 from mixgrid.corpora.catalogue import load_corpora
 from mixgrid.engines.checkpoints import resolve as resolve_checkpoint
-from mixgrid.errors import UserError
+from mixgrid.errors import UserError, allowed
 from mixgrid.manifest import load_models, model_entry
 from mixgrid.plan.grid import DEFAULT_STORE
 from mixgrid.plan.trace import Trace, trace
 from mixgrid.store import Store
+from mixgrid.tasks import TASKS
+from mixgrid.tasks.base import Raw
+from mixgrid.tasks.explain import explain as explain_steps
 
 Catalogue = Annotated[Path, typer.Option("--manifests", help="The folder of models.yaml and corpora.yaml.")]
 HERE = Path("manifests")
@@ -88,6 +91,41 @@ def _shown(one: Trace) -> str:
     lines += [f"→ {one.status} {one.reason} finish={one.finish_reason}".replace("  ", " "), one.text]
     lines += [f"parse: {one.parse_status} {one.value or ''} {one.note}".rstrip(), f"gold: {one.gold}", ""]
     return "\n".join(lines)
+
+
+def parse(
+    task: str,
+    file: Annotated[str, typer.Argument(metavar="[FILE]", help="The raw answer; - or nothing: from the input.")] = "-",
+    order: Annotated[
+        list[str] | None, typer.Option("--order", help="An option as the prompt showed it; once for each, in order.")
+    ] = None,
+    finish_reason: Annotated[str, typer.Option(help="How the answer ended: stop, length, content_filter.")] = "stop",
+    explain: Annotated[bool, typer.Option("--explain", help="Show each step of the reading.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Read one raw answer as reduce does: status, value, note."""
+    if task not in TASKS:
+        raise UserError(f"mixgrid parse: there is no task {task!r}; {allowed(task, TASKS)}")
+    if TASKS[task].score == "choice" and not order:
+        raise UserError(f"mixgrid parse: an answer to '{task}' is a letter; give its options by --order, in order")
+    raw = Raw(_text_of(file), finish_reason=finish_reason)
+    shown = tuple(order or TASKS[task].classes)
+    read = TASKS[task].parse(raw, shown)
+    steps = explain_steps(TASKS[task], raw, tuple(order or ())) if explain else ""
+    if json:
+        say_json({**vars(read), "steps": steps.splitlines()} if explain else read)
+        return
+    say(steps or f"{read.status} {read.value or ''} {read.note}".rstrip())
+
+
+def _text_of(file: str) -> str:
+    """A file or the input as text, byte for byte; line ends stay as they are."""
+    try:
+        return (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode("utf-8")
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read ({error.strerror}); name a text file, or - for the input") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file}: not UTF-8 (byte {error.start}); save the answer as UTF-8") from None
 
 
 def doctor(store: StoreUrl = None, manifests: Catalogue = HERE, json: AsJson = False) -> None:
