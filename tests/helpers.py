@@ -12,12 +12,12 @@ from typing import Any
 
 import yaml
 
-from mixgrid.actor import EngineActor
+from mixgrid.actor import EngineActor, pack
 from mixgrid.engines.base import EngineSpec
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid, resolve
 from mixgrid.plan.pending import answered, listing, pending
-from mixgrid.records import Prediction, Receipt, Run, Work, from_table, to_table
+from mixgrid.records import Prediction, Receipt, Run, Work, from_table
 
 NS = "main"
 TOY: Mapping[str, Any] = {"engine": "canned", "checkpoint": "none", "context_length": 4096}
@@ -99,7 +99,7 @@ def ask(grid: Grid, at_most: int | None = None, size: int = 256) -> list[Receipt
         work = list(pending_work(grid, model))[:at_most]
         actor = EngineActor(EngineSpec(model, entry), runs, grid.store, grid.manifest.namespace)
         for n in range(0, len(work), size):
-            receipts += from_table(Receipt, actor(to_table(Work, work[n : n + size])))
+            receipts += from_table(Receipt, actor(pack(work[n : n + size])))
     return receipts
 
 

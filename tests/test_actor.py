@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from mixgrid.actor import DEAD, EngineActor, commit
+from mixgrid.actor import DEAD, EngineActor, commit, pack
 from mixgrid.actor import predictions as rows_of
 from mixgrid.engines.base import Answer, EngineSpec
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
 from mixgrid.plan.pending import counts, listing
 from mixgrid.plan.progress import status
-from mixgrid.records import Receipt, Work, from_table, to_table
+from mixgrid.records import Receipt, from_table
 from mixgrid.store import Store, StoreError
 from tests.helpers import NS, TOY, ask, open_grid, pending_work, predictions, small_grid
 
@@ -108,7 +108,7 @@ def test_a_failed_write_is_an_error_and_nothing_is_done(tmp_path: Path, monkeypa
     monkeypatch.setattr(Store, "put_table", full)
     actor = EngineActor(EngineSpec("toy", grid.models["toy"]), {r.run_id: r for r in grid.runs}, grid.store, NS)
     with pytest.raises(StoreError, match="no room"):
-        actor(to_table(Work, pending_work(grid)))
+        actor(pack(pending_work(grid)))
     assert {count.done for count in counts(grid).values()} == {0}
     assert not any(one.done for one in status(grid.store, NS))
 
@@ -119,7 +119,7 @@ def test_how_requests_are_cut_into_blocks_does_not_change_their_answers(tmp_path
     runs = {run.run_id: run for run in two.runs}
     actor = EngineActor(EngineSpec("toy", two.models["toy"]), runs, two.store, NS)
     for work in list(pending_work(two))[::-1]:
-        (receipt,) = from_table(Receipt, actor(to_table(Work, [work])))
+        (receipt,) = from_table(Receipt, actor(pack([work])))
         assert receipt.rows == 1
     assert receipts[0].rows == 24
     answers = [{(row.run_id, row.item_id): row.text for row in predictions(grid)} for grid in (one, two)]

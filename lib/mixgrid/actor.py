@@ -34,9 +34,9 @@ class EngineActor:
         self._engine = build(spec)
 
     def __call__(self, block: pa.Table) -> pa.Table:
-        """Answer a table of Work rows (all of one corpus and task), commit the part, give its Receipt."""
+        """Answer a packed block of Work (all of one corpus and task), commit the part, give its Receipt."""
         began_ms = _now_ms()
-        work = from_table(Work, block)
+        work = unpack(block)
         try:
             answers = self._engine.answer([self._ask(w) for w in work])
         except EngineDied as death:
@@ -50,6 +50,17 @@ class EngineActor:
         run = self._runs[work.targets[0].run_id]
         thinking = TASKS[run.task].settings[run.setting].thinking
         return Ask(work.request_id, work.messages, run.sampling, work.seed, thinking)
+
+
+def pack(block: list[Work]) -> pa.Table:
+    """A block of work as one row, which Ray Data carries whole."""
+    rows = to_table(Work, block).to_struct_array().combine_chunks()
+    return pa.table({"work": pa.ListArray.from_arrays([0, len(rows)], rows)})
+
+
+def unpack(table: pa.Table) -> list[Work]:
+    """The block in a packed row."""
+    return from_table(Work, pa.Table.from_struct_array(table["work"].combine_chunks().flatten()))
 
 
 def predictions(runs: Mapping[str, Run], work: Work, answer: Answer, engine: str) -> list[Prediction]:

@@ -11,11 +11,11 @@ import ray.data
 from ray import ObjectRef
 from ray.exceptions import RayActorError, RayError
 
-from mixgrid.actor import EngineActor
+from mixgrid.actor import EngineActor, pack
 from mixgrid.engines.base import EngineSpec, cpu_build
 from mixgrid.errors import Incomplete
 from mixgrid.manifest import ModelEntry, Resources
-from mixgrid.records import Receipt, Run, Work, from_table, to_table
+from mixgrid.records import Receipt, Run, Work, from_table
 from mixgrid.store import Store
 
 _CREATION = "raised in its creation task"  # so Ray says of an actor whose engine could not be loaded
@@ -54,7 +54,7 @@ class Pool:
 
     def put(self, block: list[Work]) -> "ObjectRef[pa.Table]":
         """Hand a block to Ray, which spills to disk what does not fit in memory."""
-        return ray.put(to_table(Work, block))
+        return ray.put(pack(block))
 
     def answer(self, blocks: "list[ObjectRef[pa.Table]]") -> Iterator[Receipt]:
         """Answer the blocks; a receipt for each part, as it is written. Incomplete where Ray or an engine gives up."""
@@ -64,7 +64,7 @@ class Pool:
         receipts = ray.data.from_arrow_refs(blocks).map_batches(
             EngineActor,
             fn_constructor_kwargs=context,
-            batch_size=None,  # a block is a batch is a part
+            batch_size=1,  # a row is a whole block of work, so Ray Data can neither merge blocks nor split them
             batch_format="pyarrow",
             num_gpus=spec.gpus,
             num_cpus=self.resources.cpus,
