@@ -208,7 +208,9 @@ def read_yaml(path: str | Path, kind: type[M]) -> M:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        found = _folded(data, error.errors())
+        found = sorted(
+            _folded(data, error.errors()), key=lambda e: e["type"] != "extra_forbidden"
+        )  # a slip comes first
         raise UserError("\n".join(_sentence(Path(path), kind, e) for e in found[:5])) from None
 
 
