@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from mixgrid.cli import inspect, verbs
+from mixgrid.cli import compare, inspect, verbs
 from mixgrid.errors import MixgridError, UserError
 
 INTERRUPTED = 130  # what typer makes of Ctrl-C
@@ -21,6 +21,8 @@ app.command()(verbs.run)
 app.command()(verbs.status)
 app.command()(verbs.reduce)
 app.command()(verbs.report)
+app.command()(compare.compare)
+app.command()(compare.gate)
 app.command()(inspect.show)
 app.command()(inspect.parse)
 app.command()(inspect.corpora)

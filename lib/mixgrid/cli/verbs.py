@@ -115,7 +115,7 @@ def reduce(manifest: ManifestPath, store: StoreUrl = None, json: AsJson = False)
     from mixgrid.report import score_table
 
     grid = resolve(manifest, store)
-    reduction = _reduction(grid)
+    reduction = reduction_of(grid)
     if json:
         say_json(replace(reduction, inputs={}))
         return
@@ -134,7 +134,7 @@ def report(
     from mixgrid.report import report as write_report
 
     grid = resolve(manifest, store)
-    reduction = _reduction(grid)
+    reduction = reduction_of(grid)
     places = write_report(grid.store, grid.manifest.namespace, reduction.id, out)
     if json:
         say_json({"reduction": reduction.id, "files": places})
@@ -143,7 +143,8 @@ def report(
     warn(reduction.warnings)
 
 
-def _reduction(grid: Grid) -> "Reduction":
+def reduction_of(grid: Grid) -> "Reduction":
+    """The grid's reduction, made now or found in the store."""
     from mixgrid.reduce import Options
     from mixgrid.reduce import reduce as reduce_runs
 

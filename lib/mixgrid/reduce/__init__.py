@@ -33,7 +33,7 @@ from mixgrid.store import Store
 from mixgrid.tasks import TASKS
 from mixgrid.tasks.base import Task
 
-VERSION = 2  # part of every reduction's id: raise it when the same input gives other scores
+VERSION = 3  # part of every reduction's id: raise it when the same input gives other scores
 Loader = Callable[[str, str], Iterable[Item]]  # (corpus, snapshot digest) → its items
 
 
@@ -90,7 +90,16 @@ def reduce(
         scores = scores_of(cells, options.draws, found)
         tests = compared(pairs, found, options.draws, options.allow_unmatched)
         inputs.warnings.extend(unmet(options.comparisons, pairs))
-        _write(store, folder, cells, (scores, tests), account(inputs, cells, reduction_id))
+        _write(
+            store,
+            folder,
+            cells,
+            (scores, tests),
+            {
+                **account(inputs, cells, reduction_id),
+                "policies": {name: getattr(options.policies, name) for name in ("unparsed", "failed", "references")},
+            },
+        )
     return load(store, namespace, reduction_id, inputs.warnings)
 
 

@@ -44,7 +44,7 @@ class Slices:
         basic_of[used] = basic
         pairs = [(population.languages.names[c // width], population.switching.names[c % width]) for c in found]
         names = slice_names(pairs)
-        sums = np.array([[_inside(pair, name) for pair in pairs] for name in names], dtype=bool)
+        sums = np.array([[inside(pair, name) for pair in pairs] for name in names], dtype=bool)
         return cls(tuple(names), basic_of, sums.reshape(len(names), len(pairs)))
 
     def add_up(self, basic: Array) -> Array:
@@ -58,12 +58,13 @@ def slice_names(pairs: Sequence[Slice]) -> list[Slice]:
     languages, methods = sorted({p[0] for p in pairs}), sorted({p[1] for p in pairs}, key=lambda m: (m != NONE, m))
     names: list[Slice] = []
     for language in (ALL, *languages):
-        own = [m for m in methods if any(_inside(p, (language, m)) for p in pairs)]
+        own = [m for m in methods if any(inside(p, (language, m)) for p in pairs)]
         names += [(language, m) for m in (ALL, *([MIXED] if NONE in own and len(own) > 1 else []), *own)]
     return names
 
 
-def _inside(pair: Slice, name: Slice) -> bool:
+def inside(pair: Slice, name: Slice) -> bool:
+    """Whether a basic slice is part of a slice."""
     method = name[1] == ALL or (name[1] == MIXED and pair[1] != NONE) or name[1] == pair[1]
     return method and name[0] in (ALL, pair[0])
 
@@ -177,6 +178,7 @@ class Cell:
     def item_table(self, answers: Answers) -> pa.Table:
         """One row for each planned item of a run: how it ended, and its statistics, by which any cell can be traced."""
         population, done = self.population, answers.answered
+        names = {name: getattr(answers.run, name) for name in ("corpus", "split", "task", "model", "setting", "seed")}
         item = pa.array(answers.item)
         vectors = self.book.vectors.table[answers.rows.verdict[done]]
         offsets = np.r_[0, np.cumsum(done * len(self.family.features))].astype(np.int32)
@@ -184,6 +186,7 @@ class Cell:
             {
                 "run_id": pa.DictionaryArray.from_arrays(np.zeros(len(item), dtype=np.int32), [answers.run.run_id]),
                 "item_id": population.sheet.item_ids.take(item),
+                "item_hash": pa.array(answers.item_hash),
                 "cluster_id": population.clusters.column(answers.item),
                 "language": population.languages.column(answers.item),
                 "switching": population.switching.column(answers.item),
@@ -192,7 +195,7 @@ class Cell:
                 ),
                 "statistics": pa.ListArray.from_arrays(offsets, vectors.astype(np.float32).reshape(-1)),
             },
-            metadata={"features": json.dumps(self.family.features, ensure_ascii=False)},
+            metadata={"features": json.dumps(self.family.features, ensure_ascii=False), "run": json.dumps(names)},
         )
 
     def _by_cluster(self, answers: Answers) -> Array:

@@ -46,19 +46,31 @@ def _sound(pair: Matched, found: Resampled) -> Outcome:
 
 
 def _row(pair: Matched, metric: Metric, outcome: Outcome, sound: bool) -> Test:
-    run, effects, options = pair.a.cell.run, outcome.effects, outcome.options
+    run = pair.a.cell.run
+    a, b = (_side(pair, at, _value(pair, at, metric)) for at in (0, 1))
+    about = (pair.declared.family, pair.kind, pair.ground.unmatched)
+    return replace(row_of(outcome, metric, (a, b), (run.corpus, run.split, run.task), about), sound=sound)
+
+
+def row_of(
+    outcome: Outcome,
+    metric: Metric,
+    sides: tuple[Side, Side],
+    population: tuple[str, str, str],
+    about: tuple[str, str, int],
+) -> Test:
+    """A test's row: of (corpus, split, task), about (family, kind, rows without a partner). Not yet corrected."""
+    (a, b), effects, options = sides, outcome.effects, outcome.options
     low, high = (outcome.interval.low, outcome.interval.high) if outcome.interval else (None, None)
     signature = "|".join(part for part in (outcome.signature, metric.signature) if part)
     units = options.get("clusters") or options.get("rows") or options.get("n") or options.get("n_a") or 0
-    values = [_value(pair, at, metric) for at in (0, 1)]
-    effect = values[0] - values[1] if None not in values else None  # type: ignore[operator]
     return Test(
-        corpus=run.corpus, split=run.split, task=run.task, metric=metric.name, family=pair.declared.family,
-        kind=pair.kind, a=_side(pair, 0, values[0]), b=_side(pair, 1, values[1]), method=outcome.method, sound=sound,
-        outcome=outcome.outcome, effect=effect, ci_low=_finite(low), ci_high=_finite(high),
-        odds_ratio=_finite(effects.get("odds_ratio")), p=outcome.p, mid_p=outcome.other_p.get("mid-p"),
-        p_floor=outcome.p_floor, p_error=outcome.p_error, p_holm=None, p_bh=None, m=0,
-        mde=_finite(effects.get("mde80")), units=int(units), unmatched=pair.ground.unmatched, signature=signature,
+        corpus=population[0], split=population[1], task=population[2], metric=metric.name, family=about[0],
+        kind=about[1], a=a, b=b, method=outcome.method, sound=True, outcome=outcome.outcome,
+        effect=None if a.value is None or b.value is None else a.value - b.value,
+        ci_low=_finite(low), ci_high=_finite(high), odds_ratio=_finite(effects.get("odds_ratio")), p=outcome.p,
+        mid_p=outcome.other_p.get("mid-p"), p_floor=outcome.p_floor, p_error=outcome.p_error, p_holm=None, p_bh=None,
+        m=0, mde=_finite(effects.get("mde80")), units=int(units), unmatched=about[2], signature=signature,
     )  # fmt: skip
 
 
