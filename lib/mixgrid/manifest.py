@@ -6,13 +6,12 @@ Unknown keys are refused with the nearest name; values that cannot be right (top
 this file. Whether a task, language or split exists is checked by plan.py, which can see them.
 """
 
-import difflib
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails
 
 from mixgrid.errors import UserError, allowed
@@ -70,11 +69,8 @@ class SamplingOverride(SamplingFields):
 
     def applies(self, model: str, task: str, setting: str) -> bool:
         """Whether the entry's selectors take in this run."""
-        return all(want in (None, have) for want, have in zip(self._selectors, (model, task, setting), strict=True))
-
-    @property
-    def _selectors(self) -> tuple[str | None, str | None, str | None]:
-        return self.model, self.task, self.setting
+        pairs = ((self.model, model), (self.task, task), (self.setting, setting))
+        return all(wanted in (None, value) for wanted, value in pairs)
 
 
 class ModelEntry(Frozen):
@@ -87,7 +83,7 @@ class ModelEntry(Frozen):
     context_length: Annotated[int, Field(ge=16)]
     dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
     quantization: str | None = None
-    chat_template: str | None = None  # a file that replaces the checkpoint's own
+    chat_template: str | None = None  # replaces the checkpoint's own; models.yaml names a file, here is its text
     chat_template_args: dict[str, bool | str] = {}
     thinking_switch: str | None = None  # the template argument that turns reasoning on and off
     system_role: bool = True
@@ -95,10 +91,19 @@ class ModelEntry(Frozen):
     reasoning_effort: Literal["minimal", "low", "medium", "high"] | None = None  # of an API's reasoning model
     languages: list[str] | None = None  # a regional model's own combinations; None: all
     gpus: dict[str, int] = {}  # GPUs needed, by kind
-    engine_args: dict[
-        str, bool | int | float | str | list[str]
-    ] = {}  # speed and memory; nothing that changes an answer
+    engine_args: dict[str, bool | int | float | str | list[str]] = {}  # of speed and memory, never of answers
     note: str = ""
+
+    @field_validator("chat_template")
+    @classmethod
+    def _read(cls, name: str | None, info: ValidationInfo) -> str | None:
+        """The file's text, from the catalogue's own place: workers, and other folders, have no such file."""
+        if name is None or info.context is None:
+            return name
+        try:
+            return Path(info.context, Path(name).expanduser()).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"no UTF-8 file beside models.yaml ({error})") from None
 
 
 class Resources(Frozen):
@@ -206,7 +211,7 @@ def read_yaml(path: str | Path, kind: type[M]) -> M:
     """A YAML file as a frozen object of `kind`; anything wrong is one UserError with file, key, value and remedy."""
     data = _yaml(Path(path))
     try:
-        return kind.model_validate(data)
+        return kind.model_validate(data, context=Path(path).parent)
     except ValidationError as error:
         found = sorted(
             _folded(data, error.errors()), key=lambda e: e["type"] != "extra_forbidden"
@@ -268,18 +273,11 @@ def _sentence(path: Path, kind: type[BaseModel], error: ErrorDetails) -> str:
     """One pydantic error as a sentence: file, key, value, what would be right."""
     key = ".".join(str(part) for part in error["loc"]) or "(top)"
     if error["type"] == "extra_forbidden":
-        return f"{path}: unknown key '{key}'; {_known_keys(kind, error['loc'])}"
+        return f"{path}: unknown key '{key}'; {allowed(str(error['loc'][-1]), _fields_at(kind, error['loc'][:-1]))}"
     if error["type"] == "missing":
         return f"{path}: key '{key}' is missing; add it (see README, The manifest)"
     value = repr(error["input"])
     return f"{path}: key '{key}': {value if len(value) < 80 else value[:77] + '...'} is not right: {error['msg']}"
-
-
-def _known_keys(kind: type[BaseModel], loc: tuple[int | str, ...]) -> str:
-    """The nearest and all allowed keys at the place that `loc` names."""
-    names = _fields_at(kind, loc[:-1])
-    near = difflib.get_close_matches(str(loc[-1]), names, n=1)
-    return (f"did you mean '{near[0]}'? " if near else "") + f"Allowed: {', '.join(sorted(names))}"
 
 
 def _fields_at(kind: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:

@@ -104,11 +104,16 @@ def test_a_checkpoint_without_a_template_is_refused_with_the_way_out() -> None:
         ChatTokenizer(made(None), entry())
 
 
-def test_the_entry_s_own_template_replaces_the_checkpoint_s(tmp_path: Path) -> None:
-    file = tmp_path / "own.jinja"
-    file.write_text("trei {{ messages[0].content }}", "utf-8")
-    tokenizer = made(None)
-    assert words(ChatTokenizer(tokenizer, entry(chat_template=str(file))), tokenizer, USER) == "trei unu doi"
+def test_the_entry_s_own_template_replaces_the_checkpoint_s() -> None:
+    tokenizer = made(PLAIN)
+    own = entry(chat_template="trei {{ messages[0].content }}")
+    assert words(ChatTokenizer(tokenizer, own), tokenizer, USER) == "trei unu doi"
+
+
+@pytest.mark.parametrize("template", ["{% if %}", "{{ raise_exception('no chat') }}", "{{ messages.0.x.y }}"])
+def test_a_chat_template_that_cannot_render_is_the_user_s_to_mend(template: str) -> None:
+    with pytest.raises(UserError, match=r"org/m: its chat template cannot render a prompt: "):
+        ChatTokenizer(made(PLAIN), entry(chat_template=template)).token_ids(SYSTEM)
 
 
 def test_template_syntax_in_a_message_is_plain_text() -> None:

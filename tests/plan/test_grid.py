@@ -71,7 +71,7 @@ def test_a_name_that_nothing_answers_to_is_refused_with_what_is_there(
     ("entry", "says"),
     [
         ({"engine": "vlm"}, "models.yaml: model 'toy', key 'engine': no engine 'vlm'; did you mean 'vllm'?"),
-        ({"chat_template": "no.jinja"}, "key 'chat_template': 'no.jinja' cannot be read (No such file"),
+        ({"chat_template": "no.jinja"}, "key 'models.toy.chat_template': 'no.jinja' is not right: "),
     ],
 )
 def test_a_model_whose_entry_cannot_be_used_is_refused(tmp_path: Path, entry: dict[str, Any], says: str) -> None:
@@ -166,6 +166,19 @@ def test_what_can_change_an_answer_makes_other_runs_and_requests(tmp_path: Path,
     one, two = open_grid(tmp_path / "a"), open_grid(tmp_path / "b", **changes)
     assert not {run.run_id for run in one.runs} & {run.run_id for run in two.runs}
     assert not set(ids(one).values()) & set(ids(two).values())
+
+
+def test_an_edited_chat_template_makes_other_requests_and_its_text_is_what_travels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = small_grid(tmp_path, models={"toy": {**TOY, "chat_template": "own.jinja"}})
+    found = []
+    for folder, text in ((tmp_path, "{{ messages }}"), (tmp_path / "manifests", "{{ messages }} ")):
+        monkeypatch.chdir(folder)  # the file lies beside models.yaml, wherever the command is called
+        (path.parent / "own.jinja").write_text(text, "utf-8")
+        found.append(resolve(path, str(tmp_path / "store")))
+        assert found[-1].models["toy"].chat_template == text
+    assert not set(ids(found[0]).values()) & set(ids(found[1]).values())
 
 
 def test_a_template_changes_the_runs_of_its_setting_alone(tmp_path: Path) -> None:

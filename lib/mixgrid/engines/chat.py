@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from jinja2.exceptions import TemplateError
@@ -19,15 +18,17 @@ class ChatTokenizer:
 
     def __init__(self, tokenizer: Any, entry: ModelEntry) -> None:
         self._tokenizer, self._entry = tokenizer, entry
-        self._template = Path(entry.chat_template).read_text("utf-8") if entry.chat_template else None
-        if self._template is None and not tokenizer.chat_template:
+        if entry.chat_template is None and not tokenizer.chat_template:
             raise UserError(
                 f"{entry.checkpoint}: no chat template there; give one as `chat_template: FILE` in models.yaml"
             )
 
     def token_ids(self, messages: Sequence[Message], thinking: bool | None = None) -> list[int]:
-        """The token ids of a chat prompt, with the beginning-of-text token exactly once."""
-        ids = self._render(fold_system(messages) if self.folds(messages) else messages, thinking)
+        """The token ids of a chat prompt, with the beginning-of-text token at most once."""
+        try:
+            ids = self._render(fold_system(messages) if self.folds(messages) else messages, thinking)
+        except TemplateError as error:  # of every prompt or none, as prompts of one shape go through it
+            raise UserError(f"{self._entry.checkpoint}: its chat template cannot render a prompt: {error}") from error
         bos = self._tokenizer.bos_token_id
         return ids[1:] if bos is not None and ids[:2] == [bos, bos] else ids
 
@@ -50,7 +51,8 @@ class ChatTokenizer:
             arguments[self._entry.thinking_switch] = thinking
         ids: list[int] = self._tokenizer.apply_chat_template(
             [{"role": m.role, "content": m.content} for m in messages],
-            chat_template=self._template, add_generation_prompt=True, tokenize=True, return_dict=False, **arguments,
+            chat_template=self._entry.chat_template, add_generation_prompt=True, tokenize=True, return_dict=False,
+            **arguments,
         )  # fmt: skip
         return ids
 

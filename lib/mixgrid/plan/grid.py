@@ -173,10 +173,9 @@ def sampling_of(manifest: Manifest, model: str, entry: ModelEntry, task: str, se
 
 def run_digest(entry: ModelEntry, sampling: Sampling, setting: Setting) -> str:
     """Everything but prompt and seed that can change an answer: model, template, context length, decoding, engine."""
-    template = Path(entry.chat_template).read_text("utf-8") if entry.chat_template else None
     made_by = [entry.engine, entry.checkpoint, entry.revision, entry.adapter, entry.dtype, entry.quantization]
     thought = [entry.thinking_switch, setting.thinking, entry.reasoning_effort]
-    asked = [template, entry.chat_template_args, entry.system_role, *thought]
+    asked = [entry.chat_template, entry.chat_template_args, entry.system_role, *thought]
     canned = {name: entry.engine_args.get(name) for name in CHANGES_ANSWERS} if entry.engine == "canned" else None
     return digest([made_by, asked, entry.context_length, {**vars(sampling)}, canned])[:32]
 

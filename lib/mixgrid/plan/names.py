@@ -30,21 +30,13 @@ def models_of(manifest: Manifest, path: Path, *, to_run: bool = True) -> dict[st
 
 
 def check_entry(entry: ModelEntry, where: str) -> None:
-    """UserError where an entry's engine or a task that it samples for is unknown, or its chat template unreadable."""
+    """UserError where an entry's engine, or a task that it samples for, is unknown."""
     if entry.engine not in (*ENGINES, *PLANNED):
         raise UserError(f"{where}, key 'engine': no engine {entry.engine!r}; {allowed(entry.engine, ENGINES)}")
     keys = ["default", *TASKS, *(f"{task}/thinking" for task in TASKS)]
     for key in entry.sampling:
         if key not in keys:
             raise UserError(f"{where}, key 'sampling': nothing is sampled for {key!r}; {allowed(key, keys)}")
-    if entry.chat_template:
-        try:
-            Path(entry.chat_template).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-            raise UserError(
-                f"{where}, key 'chat_template': {entry.chat_template!r} cannot be read ({reason}); name a text file"
-            ) from None
 
 
 def _check_runnable(entry: ModelEntry, where: str) -> None:
