@@ -58,6 +58,15 @@ def test_a_frozen_run_without_rows_is_all_pending(tmp_path: Path) -> None:
     assert [(one.done, one.pending, one.eta_s) for one in status(grid.store, NS)] == [(0, 12, None)] * 2
 
 
+def test_a_grid_that_was_never_run_is_all_pending_and_one_under_a_limit_is_as_far_as_its_plan(tmp_path: Path) -> None:
+    grid = open_grid(tmp_path, models={"toy": {**TOY, "languages": ["ro-en"]}})
+    assert [(one.planned, one.pending) for one in status(grid.store, NS, grid.sizes)] == [(6, 6)] * 2
+    assert status(grid.store, NS) == []
+    freeze(grid.limited(4), {})
+    planned = sum(item.language == "ro-en" for item in grid.limited(4).slices[0].items)
+    assert [one.planned for one in status(grid.store, NS, grid.sizes)] == [planned] * 2
+
+
 def test_a_namespace_without_runs_has_none(tmp_path: Path) -> None:
     assert status(Store.open(str(tmp_path)), NS) == []
 
@@ -74,7 +83,7 @@ def test_rows_whose_counts_were_never_published_are_done(tmp_path: Path, dropped
     ask(grid, 7)
     drop_counts(grid, dropped)
     assert [one.done for one in status(grid.store, NS)] == [7, 7]
-    assert [one.done for one in status(grid.store, NS, [grid.runs[0].run_id])] == [7]
+    assert [one.done for one in status(grid.store, NS, {grid.runs[0].run_id: 12})] == [7]
 
 
 def test_no_text_is_read_and_ids_only_where_counts_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

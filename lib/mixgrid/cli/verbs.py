@@ -97,7 +97,7 @@ def status(
     if manifest:
         grid = resolve(manifest, store)
         grid.store.check(write=False)
-        found = status_of(grid.store, grid.manifest.namespace, [r.run_id for r in grid.runs])
+        found = status_of(grid.store, grid.manifest.namespace, grid.sizes)
     else:
         opened = Store.open(store or DEFAULT_STORE)
         opened.check(write=False)

@@ -98,6 +98,11 @@ class Grid:
         """Whether the run asks the item: a regional model leaves out what is not in its languages."""
         return speaks(self.models[run.model], item.language)
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Run id → the items that the run asks."""
+        return {run.run_id: sum(self.takes(run, i) for i in g.items) for g in self.groups for run in g.runs}
+
     def resources(self, model: str) -> Resources:
         """What the manifest gives a model of the cluster."""
         return self.manifest.resources.get(model, Resources())

@@ -4,7 +4,7 @@ No text is read. Only where an actor died between its part and its counts are th
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mixgrid.plan.layout import predictions_root, run_folder
@@ -52,13 +52,14 @@ def run_ids(store: Store, namespace: str) -> list[str]:
     return sorted({key.split("/")[0] for key in keys if key.endswith("/run.json")})
 
 
-def status(store: Store, namespace: str, runs: Iterable[str] | None = None) -> list[Status]:
-    """How far each run is."""
-    wanted = list(runs) if runs is not None else run_ids(store, namespace)
+def status(store: Store, namespace: str, runs: Mapping[str, int] | None = None) -> list[Status]:
+    """How far each run is; `runs`: these alone, and the rows that each is to have where its plan is not frozen yet."""
+    wanted = dict.fromkeys(run_ids(store, namespace), 0) if runs is None else runs
     published = {run_id: _published(store, namespace, run_id) for run_id in wanted}
     parts = store.parts(predictions_root(namespace)).whole
     silent = _silent(store, namespace, parts, published)
-    return [_status(store, namespace, run_id, published[run_id], silent) for run_id in wanted]
+    planned = {r: sum(p.rows for p in store.parts(run_folder(namespace, r), "requests").whole) for r in wanted}
+    return [_status(r, planned[r] or wanted[r], published[r], silent[r]) for r in wanted]
 
 
 def _published(store: Store, namespace: str, run_id: str) -> list[Progress]:
@@ -83,10 +84,9 @@ def _silent(store: Store, namespace: str, parts: Sequence[Part], published: dict
     return rows
 
 
-def _status(store: Store, namespace: str, run_id: str, known: Sequence[Progress], silent: Counter[str]) -> Status:
-    planned = sum(part.rows for part in store.parts(run_folder(namespace, run_id), "requests").whole)
+def _status(run_id: str, planned: int, known: Sequence[Progress], silent: int) -> Status:
     total = {name: sum(getattr(p, name) for p in known) for name in COUNTED}
-    total["done"] = min(planned, total["done"] + silent[run_id])  # a row that was answered twice counts once
+    total["done"] = min(planned, total["done"] + silent)  # a row that was answered twice counts once
     rows_per_s, tokens_per_s = _rates(known)
     pending = planned - total["done"]
     eta = pending / rows_per_s if rows_per_s else None
