@@ -26,6 +26,7 @@ def test_a_frozen_run_lists_each_item_once_and_says_what_made_it(tmp_path: Path)
     kept = grid.store.get_json(f"{run_folder(NS, grid.runs[0].run_id)}/run.json")
     assert kept["environment"] == {"python": "3.11"}
     assert kept["manifest"]["name"] == "small"
+    assert {name: kept["model"][name] for name in TOY} == TOY
 
 
 def test_freezing_again_writes_nothing(tmp_path: Path) -> None:

@@ -53,7 +53,9 @@ def _write_run(grid: Grid, run: Run, environment: dict[str, str]) -> None:
     key = f"{run_folder(grid.manifest.namespace, run.run_id)}/run.json"
     if not _whole_json(grid.store, key):
         manifest = grid.manifest.model_dump(mode="json", exclude_none=True)
-        grid.store.put_json(key, {"run": asdict(run), "manifest": manifest, "environment": environment})
+        entry = grid.models[run.model].model_dump(mode="json", exclude_none=True)  # models.yaml may be edited later
+        document = {"run": asdict(run), "manifest": manifest, "model": entry, "environment": environment}
+        grid.store.put_json(key, document)
 
 
 def _whole_json(store: Store, key: str) -> bool:
