@@ -106,4 +106,4 @@ def test_doctor_without_the_embedded_model_says_how_to_get_it(
     ended = mixgrid("doctor", "--store", tmp_path / "store", "--manifests", root / "manifests", "--json")
     (model,) = (one for one in ended.json if one["check"] == "model")
     assert not model["ok"]
-    assert "mixgrid models fetch" in model["says"]
+    assert "mixgrid models fetch smollm2-135m-instruct" in model["says"]

@@ -126,4 +126,4 @@ def test_a_folder_with_a_tokenizer_is_loaded_without_its_weights(tmp_path: Path)
     made(PLAIN).save_pretrained(tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "llama"}', "utf-8")
     local = ModelEntry(engine="vllm", checkpoint=str(tmp_path), context_length=64)
-    assert len(load(local).token_ids(USER)) == 4
+    assert len(load(local, "m").token_ids(USER)) == 4

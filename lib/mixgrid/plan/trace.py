@@ -9,6 +9,7 @@ from mixgrid.corpora.snapshot import load_table
 from mixgrid.parse import Raw
 from mixgrid.plan.frozen import frozen
 from mixgrid.plan.layout import predictions_folder, prompts_folder, run_folder
+from mixgrid.plan.pending import listing
 from mixgrid.plan.progress import run_ids
 from mixgrid.records import Item, Message, Prediction, Prompt, Request, Run, Sampling, from_table
 from mixgrid.store import Store
@@ -43,7 +44,7 @@ def trace(store: Store, namespace: str, item_id: str) -> tuple[list[Trace], list
         plan = frozen(store, namespace, run)
         requests = from_table(Request, plan.filter(pc.equal(plan["item_id"], item_id)))
         found += [_traced(store, namespace, run, request) for request in requests]
-    return found, store.parts(f"{namespace}/predictions").warnings()
+    return found, listing(store, namespace).warnings()
 
 
 def read_run(store: Store, namespace: str, run_id: str) -> Run:
