@@ -2,6 +2,7 @@
 
 import logging
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -26,7 +27,8 @@ def connect() -> None:
     """Use the cluster of RAY_ADDRESS (set by Ray inside a job), or start Ray here, on the loopback address only."""
     if ray.is_initialized():
         return
-    logging.getLogger("ray.data").setLevel(logging.WARNING)
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", "`ray_remote_args_fn` is deprecated")  # Ray is pinned; nothing else sets restarts
     address = os.environ.get("RAY_ADDRESS")
     if not address:
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # else Ray listens on every interface of the machine
