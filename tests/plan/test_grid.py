@@ -71,6 +71,12 @@ def test_a_name_that_nothing_answers_to_is_refused_with_what_is_there(
     ("entry", "says"),
     [
         ({"engine": "vlm"}, "models.yaml: model 'toy', key 'engine': no engine 'vlm'; did you mean 'vllm'?"),
+        (
+            {"engine": "vllm", "engine_args": {"max_num_seqs": 4, "dtype": "float16"}},
+            "models.yaml: model 'toy', key 'engine_args': 'dtype' can change answers, and old ones would be taken for "
+            "those with it; set the model's key 'dtype' instead",
+        ),
+        ({"engine": "vllm", "engine_args": {"kv_cache_dtype": "fp8"}}, "for those with it; leave it out"),
         ({"chat_template": "no.jinja"}, "key 'models.toy.chat_template': 'no.jinja' is not right: "),
     ],
 )

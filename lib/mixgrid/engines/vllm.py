@@ -20,6 +20,23 @@ from mixgrid.engines.base import Answer, Ask, EngineDied, EngineSpec, cpu_build
 from mixgrid.engines.chat import ChatTokenizer
 from mixgrid.engines.checkpoints import resolve
 
+# Arguments of vLLM that can change an answer and so have no place in `engine_args`, which are no part of a request's
+# identity; and the key of the model's entry that says the same, if there is one.
+CHANGES_ANSWERS = {
+    "dtype": "dtype",
+    "generation_config": "sampling",
+    "hf_overrides": None,
+    "kv_cache_dtype": None,
+    "max_model_len": "context_length",
+    "model": "checkpoint",
+    "override_generation_config": "sampling",
+    "quantization": "quantization",
+    "revision": "revision",
+    "seed": None,
+    "tokenizer": None,
+    "tokenizer_revision": "revision",
+}
+
 
 @dataclass(frozen=True)
 class _Job:

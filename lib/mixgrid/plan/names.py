@@ -4,6 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from mixgrid.engines import ENGINES, PLANNED
+from mixgrid.engines.vllm import CHANGES_ANSWERS
 from mixgrid.errors import UserError, allowed
 from mixgrid.manifest import Manifest, ModelEntry, load, load_models, model_entry
 from mixgrid.tasks import TASKS
@@ -30,13 +31,19 @@ def models_of(manifest: Manifest, path: Path, *, to_run: bool = True) -> dict[st
 
 
 def check_entry(entry: ModelEntry, where: str) -> None:
-    """UserError where an entry's engine, or a task that it samples for, is unknown."""
+    """UserError where an entry's engine or a task that it samples for is unknown, or engine_args change answers."""
     if entry.engine not in (*ENGINES, *PLANNED):
         raise UserError(f"{where}, key 'engine': no engine {entry.engine!r}; {allowed(entry.engine, ENGINES)}")
     keys = ["default", *TASKS, *(f"{task}/thinking" for task in TASKS)]
     for key in entry.sampling:
         if key not in keys:
             raise UserError(f"{where}, key 'sampling': nothing is sampled for {key!r}; {allowed(key, keys)}")
+    for key in sorted(set(entry.engine_args) & set(CHANGES_ANSWERS)) if entry.engine == "vllm" else ():
+        place = CHANGES_ANSWERS[key]
+        raise UserError(
+            f"{where}, key 'engine_args': {key!r} can change answers, and old ones would be taken for those with it; "
+            + (f"set the model's key '{place}' instead" if place else "leave it out")
+        )
 
 
 def _check_runnable(entry: ModelEntry, where: str) -> None:
