@@ -90,6 +90,10 @@ def test_report_writes_a_page_that_says_its_answers_are_canned(
     assert page.name == "index.html"
     assert "CANNED ANSWERS" in page.read_text("utf-8").split("</title>")[0]
     assert {"index.html"} <= {file.name for file in (tmp_path / "out").rglob("*")}
+    (tmp_path / "file").write_text("", "utf-8")
+    refused = mixgrid("report", answered.path, "--store", answered.store.url, "--out", tmp_path / "file")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "index.html cannot be written (" in refused.err
     files = mixgrid("report", answered.path, "--store", answered.store.url, "--json").json["files"]
     assert any(file.endswith(".csv") for file in files)
     assert any(file.endswith(".md") for file in files)

@@ -8,13 +8,15 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from mixgrid.errors import UserError
 from mixgrid.records import Score
 from mixgrid.reduce import Reduction, load
 from mixgrid.report.csv import to_csv
 from mixgrid.report.html import page
 from mixgrid.report.latex import latex
 from mixgrid.report.markdown import markdown, plain
-from mixgrid.report.table import Table, every_score, overview, population, populations, tables
+from mixgrid.report.papers import paper_tables
+from mixgrid.report.table import Table, every_score, every_test, overview, population, populations, tables
 from mixgrid.store import Store
 
 FORMATS: Mapping[str, Callable[[Table], str]] = {
@@ -36,19 +38,27 @@ def report(store: Store, namespace: str, reduction_id: str, out: Path | None = N
         store.put(f"{folder}/{name}", text.encode("utf-8"))
         places.append(f"{store.url}/{folder}/{name}")
         if out is not None:
-            (out / name).parent.mkdir(parents=True, exist_ok=True)
-            (out / name).write_text(text, "utf-8", newline="")
+            _write(out / name, text)
             places[-1] = str(out / name)
     return places
 
 
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8", newline="")
+    except OSError as error:
+        raise UserError(f"{file} cannot be written ({error.strerror}); name a writable folder with --out") from error
+
+
 def files(reduction: Reduction) -> Iterator[tuple[str, str]]:
     """(name, text) of every file of a report, the page first."""
-    yield "index.html", page(reduction.id, reduction.scores, reduction.inputs, reduction.warnings)
-    for table in tables(reduction.scores):
+    yield "index.html", page(reduction)
+    for table in (*tables(reduction.scores), *paper_tables(reduction.scores, reduction.tests)):
         for ending, written in FORMATS.items():
             yield f"tables/{table.name}.{ending}", written(table)
     yield "tables/all-scores.csv", to_csv(every_score(reduction.scores))
+    yield "tables/all-tests.csv", to_csv(every_test(reduction.tests))
 
 
 def score_table(scores: Sequence[Score]) -> str:
