@@ -3,7 +3,6 @@
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+from tests.servers import free_port, listens
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -101,18 +102,7 @@ def ray_head(env: Mapping[str, str], cpus: int = 2, gpus: int = 0) -> Iterator[R
 
 def _wait_for(head: RayHead) -> None:
     deadline = time.monotonic() + 120
-    while not (_listens(head.dashboard) and "Ray runtime started" in head.log.read_text("utf-8", "replace")):
+    while not (listens(head.dashboard) and "Ray runtime started" in head.log.read_text("utf-8", "replace")):
         if head.process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"Ray did not start: {head.log.read_text('utf-8', 'replace')[-2000:]}")
         time.sleep(0.2)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0

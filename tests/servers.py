@@ -60,7 +60,7 @@ class S3Server:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen([*_DIE_WITH_PARENT, *self.command], stdout=log, stderr=log)
         deadline = time.monotonic() + 60
-        while not _listens(self.port):
+        while not listens(self.port):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"{self.command[0]} did not start: {self.log.read_text()[-2000:]}")
             time.sleep(0.05)
@@ -83,7 +83,7 @@ def rclone(folder: Path) -> Iterator[S3Server]:
     """An rclone S3 server with authentication; the bucket is a folder under `folder`."""
     root = folder / "data" / BUCKET
     root.mkdir(parents=True, exist_ok=True)
-    port = _free_port()
+    port = free_port()
     auth = ["--auth-key", f"{KEY_ID},{SECRET}"]
     # A folder cache of 0 s makes rclone 1.75 spin for minutes in the third level of folders.
     cache = ["--vfs-cache-mode", "off", "--dir-cache-time", "5s"]
@@ -96,7 +96,7 @@ def rclone(folder: Path) -> Iterator[S3Server]:
 @contextmanager
 def moto(folder: Path) -> Iterator[S3Server]:
     """A moto S3 server: honours conditional writes, checks no keys, keeps everything in memory."""
-    port = _free_port()
+    port = free_port()
     command = [sys.executable, "-c", "from moto.server import main; main()", "-H", "127.0.0.1", "-p", str(port)]
     server = S3Server(command, port, folder / "moto.log")
     with _running(server):
@@ -144,12 +144,12 @@ def _running(server: S3Server) -> Iterator[None]:
         server.kill()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
