@@ -201,13 +201,14 @@ def test_everything_about_a_model_that_can_change_an_answer_changes_the_run_dige
     changed = {
         "engine": "other", "checkpoint": "org/n", "revision": "abc", "adapter": "a", "context_length": 2048,
         "dtype": "float32", "quantization": "fp8", "chat_template": "{{ messages }}",
-        "chat_template_args": {"enable_thinking": False}, "thinking_switch": "enable_thinking", "system_role": False,
+        "chat_template_args": {"enable_thinking": False}, "thinking_switch": "think", "system_role": False,
         "reasoning_effort": "low",
     }  # fmt: skip
     transport = {"sampling", "languages", "gpus", "engine_args", "note"}
     assert set(changed) | transport == set(ModelEntry.model_fields), "a new field of a model is not decided here"
     entries = [ENTRY.model_copy(update={name: value}) for name, value in changed.items()]
-    assert len({run_digest(entry, Sampling(), SETTING) for entry in [ENTRY, *entries]}) == len(changed) + 1
+    thinking = dataclasses.replace(SETTING, thinking=True)  # without it, the switch is not touched
+    assert len({run_digest(entry, Sampling(), thinking) for entry in [ENTRY, *entries]}) == len(changed) + 1
 
 
 def test_options_of_speed_and_place_do_not_change_the_run_digest() -> None:
@@ -224,8 +225,12 @@ def test_a_canned_engine_s_answers_are_part_of_what_it_is() -> None:
 
 
 def test_a_setting_s_thinking_changes_the_run_digest() -> None:
-    switched = [run_digest(ENTRY, Sampling(), dataclasses.replace(SETTING, thinking=t)) for t in (None, True, False)]
-    assert len(set(switched)) == 3
+    """Where the model has a switch; where it has none, or the setting leaves it alone, the same request is asked."""
+    settings = [dataclasses.replace(SETTING, thinking=t) for t in (None, True, False)]
+    entry = ENTRY.model_copy(update={"thinking_switch": "think"})
+    assert len({run_digest(entry, Sampling(), setting) for setting in settings}) == 3
+    assert len({run_digest(ENTRY, Sampling(), setting) for setting in settings}) == 1
+    assert run_digest(entry, Sampling(), SETTING) == run_digest(ENTRY, Sampling(), SETTING)
 
 
 # The order of classes

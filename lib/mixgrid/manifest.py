@@ -54,9 +54,8 @@ class SamplingFields(Frozen):
     def over(self, below: Sampling) -> Sampling:
         """`below` with the fields that are set here."""
         given = {name: getattr(self, name) for name in Sampling.__dataclass_fields__}
+        given["stop"] = None if self.stop is None else tuple(self.stop)
         fields = {name: value for name, value in given.items() if value is not None}
-        if self.stop is not None:
-            fields["stop"] = tuple(self.stop)
         return Sampling(**{**vars(below), **fields})
 
 
@@ -93,6 +92,11 @@ class ModelEntry(Frozen):
     gpus: dict[str, int] = {}  # GPUs needed, by kind
     engine_args: dict[str, bool | int | float | str | list[str]] = {}  # of speed and memory, never of answers
     note: str = ""
+
+    def template_arguments(self, thinking: bool | None) -> dict[str, bool | str]:
+        """What the chat template is given; a setting's thinking goes by the model's own switch, if it has one."""
+        switched = {self.thinking_switch: thinking} if self.thinking_switch and thinking is not None else {}
+        return {**self.chat_template_args, **switched}
 
     @field_validator("chat_template")
     @classmethod

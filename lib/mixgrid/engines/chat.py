@@ -46,13 +46,10 @@ class ChatTokenizer:
         return self._entry.system_role
 
     def _render(self, messages: Sequence[Message], thinking: bool | None) -> list[int]:
-        arguments: dict[str, Any] = dict(self._entry.chat_template_args)
-        if thinking is not None and self._entry.thinking_switch:
-            arguments[self._entry.thinking_switch] = thinking
         ids: list[int] = self._tokenizer.apply_chat_template(
             [{"role": m.role, "content": m.content} for m in messages],
             chat_template=self._entry.chat_template, add_generation_prompt=True, tokenize=True, return_dict=False,
-            **arguments,
+            **self._entry.template_arguments(thinking),
         )  # fmt: skip
         return ids
 

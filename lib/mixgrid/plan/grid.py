@@ -179,8 +179,8 @@ def sampling_of(manifest: Manifest, model: str, entry: ModelEntry, task: str, se
 def run_digest(entry: ModelEntry, sampling: Sampling, setting: Setting) -> str:
     """Everything but prompt and seed that can change an answer: model, template, context length, decoding, engine."""
     made_by = [entry.engine, entry.checkpoint, entry.revision, entry.adapter, entry.dtype, entry.quantization]
-    thought = [entry.thinking_switch, setting.thinking, entry.reasoning_effort]
-    asked = [entry.chat_template, entry.chat_template_args, entry.system_role, *thought]
+    arguments = entry.template_arguments(setting.thinking)
+    asked = [entry.chat_template, arguments, entry.system_role, entry.reasoning_effort]
     canned = {name: entry.engine_args.get(name) for name in CHANGES_ANSWERS} if entry.engine == "canned" else None
     return digest([made_by, asked, entry.context_length, {**vars(sampling)}, canned])[:32]
 
