@@ -64,6 +64,11 @@ def inputs(**changes: Any) -> dict[str, Any]:
     return {**base, **changes}
 
 
+def paged(name: str, found: list[Score], about: dict[str, Any], warnings: list[str]) -> str:
+    """The page of a reduction."""
+    return page(Reduction(name, f"main/scores/{name}", tuple(found), (), about, tuple(warnings)))
+
+
 class Tags(HTMLParser):
     """Collects every tag and every attribute that could load or run something."""
 
@@ -84,7 +89,7 @@ def parsed(html: str) -> Tags:
 
 
 def test_page_shows_scores_with_spread_interval_and_rates() -> None:
-    html = page("abc", scores(), inputs(), [])
+    html = paged("abc", scores(), inputs(), [])
     for text in ("61.2 ± 1.4", "50.0 to 70.0", "12.5", "5.0", "sd over seeds (n-1)", "n/a (1 class of 2)", "70.0"):
         assert text in html
     assert "macro_f1|v:1|unparsed:labels" in html
@@ -92,7 +97,7 @@ def test_page_shows_scores_with_spread_interval_and_rates() -> None:
 
 
 def test_page_loads_nothing() -> None:
-    html = page("abc", scores(), inputs(), ["torn"])
+    html = paged("abc", scores(), inputs(), ["torn"])
     tags = parsed(html)
     assert tags.loading == []
     assert not {"script", "link", "img", "iframe"} & tags.tags
@@ -113,7 +118,7 @@ def test_page_escapes_hostile_text_wherever_it_comes_from(where: str) -> None:
         about["statuses"] = {HOSTILE: {HOSTILE: 1}}
     else:
         warnings = [HOSTILE]
-    html = page("abc", cells, about, warnings)
+    html = paged("abc", cells, about, warnings)
     tags = parsed(html)
     assert not {"script", "img"} & tags.tags
     assert tags.loading == []
@@ -124,13 +129,13 @@ def test_page_escapes_hostile_text_wherever_it_comes_from(where: str) -> None:
 def test_canned_answers_are_in_the_title(engines: list[str]) -> None:
     about = inputs(engines=engines)
     assert title(scores(), about).startswith("CANNED")
-    html = page("abc", scores(), about, [])
+    html = paged("abc", scores(), about, [])
     assert "<title>CANNED" in html
     assert "made up" in html
 
 
 def test_real_answers_are_not_called_canned() -> None:
-    assert "CANNED" not in page("abc", scores(), inputs(), [])
+    assert "CANNED" not in paged("abc", scores(), inputs(), [])
 
 
 def test_incomplete_cells_are_marked_everywhere() -> None:
@@ -138,7 +143,7 @@ def test_incomplete_cells_are_marked_everywhere() -> None:
     (row,) = (row for row in table.rows if row[1] == "chain-of-thought")
     assert "12 of 40 * incomplete" in row
     assert row[3].endswith("*")
-    assert "not complete" in page("abc", scores(), inputs(), [])
+    assert "not complete" in paged("abc", scores(), inputs(), [])
 
 
 def test_cells_that_do_not_exist_are_dashes() -> None:
@@ -148,7 +153,7 @@ def test_cells_that_do_not_exist_are_dashes() -> None:
 
 
 def test_page_without_any_score_still_says_why() -> None:
-    html = page("abc", [], inputs(unparsed=[], engines=[]), ["run r has no frozen plan"])
+    html = paged("abc", [], inputs(unparsed=[], engines=[]), ["run r has no frozen plan"])
     assert "no frozen plan" in html
     assert "no scores" in html
 

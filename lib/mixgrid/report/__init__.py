@@ -11,12 +11,13 @@ from pathlib import Path
 from mixgrid.errors import UserError
 from mixgrid.records import Score
 from mixgrid.reduce import Reduction, load
+from mixgrid.report.compared import comparisons, every_test
 from mixgrid.report.csv import to_csv
 from mixgrid.report.html import page
 from mixgrid.report.latex import latex
 from mixgrid.report.markdown import markdown, plain
 from mixgrid.report.papers import paper_tables
-from mixgrid.report.table import Table, every_score, every_test, overview, population, populations, tables
+from mixgrid.report.table import Table, every_score, overview, population, populations, tables
 from mixgrid.store import Store
 
 FORMATS: Mapping[str, Callable[[Table], str]] = {
@@ -54,7 +55,8 @@ def _write(file: Path, text: str) -> None:
 def files(reduction: Reduction) -> Iterator[tuple[str, str]]:
     """(name, text) of every file of a report, the page first."""
     yield "index.html", page(reduction)
-    for table in (*tables(reduction.scores), *paper_tables(reduction.scores, reduction.tests)):
+    compared = [comparisons(reduction.tests)] if reduction.tests else []
+    for table in (*tables(reduction.scores), *compared, *paper_tables(reduction.scores, reduction.tests)):
         for ending, written in FORMATS.items():
             yield f"tables/{table.name}.{ending}", written(table)
     yield "tables/all-scores.csv", to_csv(every_score(reduction.scores))

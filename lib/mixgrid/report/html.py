@@ -8,18 +8,23 @@ from typing import Any
 import jinja2
 
 from mixgrid.records import Score
+from mixgrid.reduce import Reduction
 from mixgrid.reduce.scores import BASELINE
+from mixgrid.report.compared import comparisons
+from mixgrid.report.papers import paper_tables
 from mixgrid.report.table import account_table, headline, population, populations, status_table, tables
 from mixgrid.report.text import visible
 
 
-def page(reduction_id: str, scores: Sequence[Score], inputs: Mapping[str, Any], warnings: Sequence[str]) -> str:
+def page(reduction: Reduction) -> str:
     """The whole page of a reduction."""
+    scores, inputs = reduction.scores, reduction.inputs
+    compared = [comparisons(reduction.tests)] if reduction.tests else []
     return _template().render(
         title=title(scores, inputs),
-        reduction=reduction_id,
-        tables=tables(scores),
-        warnings=warnings,
+        reduction=reduction.id,
+        tables=[*tables(scores), *compared, *paper_tables(scores, reduction.tests)],
+        warnings=reduction.warnings,
         incomplete=any(s.n < s.expected for s in scores if s.model != BASELINE),
         unparsed=[cell for cell in inputs["unparsed"] if cell["top"]],
         signatures=_signatures(scores),

@@ -1,5 +1,7 @@
 """Tables as LaTeX, for a paper: booktabs, every character of the cells escaped."""
 
+from collections.abc import Collection
+
 from mixgrid.report.table import Table
 from mixgrid.report.text import visible
 
@@ -8,7 +10,7 @@ _SPECIAL = {
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}", "±": r"$\pm$", "×": r"$\times$", "–": "--",
     "†": r"$\dagger$", "→": r"$\rightarrow$", "·": r"$\cdot$", "⟨": r"$\langle$", "⟩": r"$\rangle$",
-    "…": r"\ldots{}", "*": r"\textsuperscript{*}",
+    "…": r"\ldots{}", "Δ": r"$\Delta$", "✓": r"\checkmark{}", "✗": r"$\times$", "*": r"\textsuperscript{*}",
 }  # fmt: skip
 _TABLE = str.maketrans(_SPECIAL)
 
@@ -19,14 +21,15 @@ def escape(text: str) -> str:
 
 
 def latex(table: Table) -> str:
-    """A table environment; needs the package booktabs."""
+    """A table environment; needs the packages booktabs and amssymb."""
     columns = "l" * table.labels + "r" * (len(table.header) - table.labels)
     lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _line(table.header), r"\midrule"]
-    lines += [_line(row) for row in table.rows]
+    lines += [_line(row, {j for i, j in table.bold if i == at}) for at, row in enumerate(table.rows)]
     caption = rf"\caption{{{escape(table.title)}: {escape(table.caption)}.}}"
     body = "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
     return "\\begin{table}\n\\centering\n" + body + f"\n{caption}\n\\end{{table}}\n"
 
 
-def _line(cells: tuple[str, ...]) -> str:
-    return " & ".join(escape(cell) for cell in cells) + r" \\"
+def _line(cells: tuple[str, ...], bold: Collection[int] = ()) -> str:
+    texts = [rf"\textbf{{{escape(cell)}}}" if at in bold else escape(cell) for at, cell in enumerate(cells)]
+    return " & ".join(texts) + r" \\"

@@ -29,6 +29,7 @@ class Table:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     labels: int = 1
+    bold: frozenset[tuple[int, int]] = frozenset()  # places (row, column) of the best values
 
 
 def population(score: Score) -> Key:
@@ -84,7 +85,7 @@ def by_slice(key: Key, scores: Sequence[Score]) -> Table:
 def every_score(scores: Sequence[Score]) -> Table:
     """All fields of all scores, unrounded, for programs."""
     names = tuple(f.name for f in fields(Score))
-    rows = tuple(tuple(_plain(getattr(s, name)) for name in names) for s in scores)
+    rows = tuple(tuple(plain_field(getattr(s, name)) for name in names) for s in scores)
     return Table("all-scores", "All scores", "fractions, unrounded", names, rows, labels=len(names))
 
 
@@ -141,7 +142,8 @@ def _rank(name: str) -> tuple[int, str]:
     return (known.index(name) if name in known else len(known), name)
 
 
-def _plain(value: Any) -> str:
+def plain_field(value: Any) -> str:
+    """A record's field, unrounded."""
     if value is None:
         return ""
     if isinstance(value, tuple):
