@@ -10,11 +10,12 @@ import pyarrow as pa
 import ray
 import ray.data
 from ray import ObjectRef
+from ray._private import ray_constants
 from ray.exceptions import RayActorError, RayError
 
 from mixgrid.actor import EngineActor, pack
 from mixgrid.engines.base import EngineSpec, cpu_build
-from mixgrid.errors import Incomplete
+from mixgrid.errors import Incomplete, UserError
 from mixgrid.manifest import ModelEntry, Resources
 from mixgrid.records import Receipt, Run, Work, from_table
 from mixgrid.store import Store
@@ -30,13 +31,18 @@ def connect() -> None:
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", "`ray_remote_args_fn` is deprecated")  # Ray is pinned; nothing else sets restarts
     address = os.environ.get("RAY_ADDRESS")
-    if not address:
-        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # else Ray listens on every interface of the machine
+    if not address:  # else Ray takes 127.0.0.1 for another name of the machine, and listens on every interface
+        os.environ[ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = "0"  # what the processes that Ray starts go by
+        ray_constants.ENABLE_RAY_CLUSTER = False  # what this one goes by, which read it when it imported Ray
     try:
         ray.init(
             address=address or "local", log_to_driver=False, logging_level=logging.WARNING,
             **({} if address else {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}),
         )  # fmt: skip
+    except ValueError as error:
+        if not address:
+            raise
+        raise UserError(f"RAY_ADDRESS={address}: {error}; write host:port, or unset it for a Ray here") from error
     except ConnectionError as error:
         raise Incomplete(
             f"RAY_ADDRESS={address}: no Ray cluster answers there ({error}); unset it for one here"
