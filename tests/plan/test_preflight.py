@@ -1,5 +1,6 @@
 """Before any engine starts: models that are not there, and prompts none of which fits, are the user's to mend."""
 
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -102,3 +103,21 @@ def test_what_made_the_rows_is_told_without_the_process_s_environment(monkeypatc
     found = environment()
     assert {"mixgrid", "python", "commit", "ray", "pyarrow"} <= set(found)
     assert "geheim" not in str(found)
+
+
+def test_the_commit_is_that_of_the_code_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org", *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    code = tmp_path / "code.py"
+    code.write_text("1", "utf-8")
+    monkeypatch.setattr(preflight, "__file__", str(code))
+    git("init", "--quiet")
+    git("commit", "--quiet", "--allow-empty", "--message", "another program, whose folder the code lies in")
+    assert environment()["commit"] == "unknown"
+    git("add", "code.py")
+    git("commit", "--quiet", "--message", "the code")
+    assert environment()["commit"] == git("rev-parse", "HEAD")
+    code.write_text("22", "utf-8")
+    assert environment()["commit"] == git("rev-parse", "HEAD") + "-dirty"

@@ -64,16 +64,22 @@ def _version(name: str) -> str | None:
 
 
 def _commit() -> str:
-    """The checkout's commit; "unknown" where the code does not lie in one."""
+    """The checkout's commit, `-dirty` where files differ from it; "unknown" where this code is not what is committed.
+
+    An installed package may lie inside a checkout of something else, whose commit says nothing about it.
+    """
+    if not _git("ls-files", "--error-unmatch", Path(__file__).name):
+        return "unknown"
+    return _git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*") or "unknown"
+
+
+def _git(*arguments: str) -> str:
+    """What git prints about the folder of this file; nothing where it fails."""
+    command = ["git", "--no-optional-locks", *arguments]
     try:
         found = subprocess.run(
-            ["git", "rev-parse", "HEAD"],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=10,
+            command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True, timeout=10
         )
     except (OSError, subprocess.SubprocessError):
-        return "unknown"
+        return ""
     return found.stdout.strip()
