@@ -108,7 +108,7 @@ def test_a_failed_write_is_an_error_and_nothing_is_done(tmp_path: Path, monkeypa
     monkeypatch.setattr(Store, "put_table", full)
     actor = EngineActor(EngineSpec("toy", grid.models["toy"]), {r.run_id: r for r in grid.runs}, grid.store, NS)
     with pytest.raises(StoreError, match="no room"):
-        actor(pack(pending_work(grid)))
+        actor(pack(list(pending_work(grid))))
     assert {count.done for count in counts(grid).values()} == {0}
     assert not any(one.done for one in status(grid.store, NS))
 

@@ -86,7 +86,6 @@ def test_a_path_that_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
         (GOOD.replace("name: mini", "name: mini, splt: x"), "corpora.0.splt", "split"),
         (GOOD + "sampling: [{temprature: 1}]\n", "sampling.0.temprature", "temperature"),
         (GOOD + "resources: {toy: {replica: 1}}\n", "resources.toy.replica", "replicas"),
-        (GOOD + "budget: {usd: 1, per_model: 1}\n", "budget.per_model", "per_model_usd"),
         (GOOD + "comparisons: [{a: {}, b: {}, familly: x}]\n", "comparisons.0.familly", "family"),
     ],
 )

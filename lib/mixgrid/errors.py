@@ -3,7 +3,6 @@
 MixgridError          1  something unforeseen that we can still name
 ├── UserError         2  bad usage, manifest or input: nothing was started
 ├── Incomplete        3  rows are pending
-├── BudgetStop        4  the budget stopped it
 └── Regression        5  compare, gate, nightly: a significant regression
 """
 
@@ -27,12 +26,6 @@ class Incomplete(MixgridError):
     """Rows are still pending; the same command goes on."""
 
     exit_code = 3
-
-
-class BudgetStop(MixgridError):
-    """The next request could have passed the budget."""
-
-    exit_code = 4
 
 
 class Regression(MixgridError):

@@ -151,14 +151,6 @@ class LeaveOut(Frozen):
         return all(given is None or value in given for (_, given), value in zip(self, run, strict=True))
 
 
-class Budget(Frozen):
-    """Caps in US dollars."""
-
-    usd: Annotated[float, Field(gt=0)]
-    per_model_usd: Annotated[float, Field(gt=0)] | None = None
-    per_day_usd: Annotated[float, Field(gt=0)] | None = None
-
-
 class Manifest(Frozen):
     """One grid."""
 
@@ -178,7 +170,6 @@ class Manifest(Frozen):
     resources: dict[str, Resources] = {}
     baseline: dict[str, str] = {}
     comparisons: list[Comparison] = []
-    budget: Budget | None = None
 
 
 class _Catalogue(Frozen):

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from itertools import chain
 
 from mixgrid.actor import commit
@@ -17,7 +18,7 @@ from mixgrid.corpora.snapshot import write_snapshot
 from mixgrid.errors import Incomplete, MixgridError
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
-from mixgrid.plan.layout import run_folder
+from mixgrid.plan.layout import outcome_key
 from mixgrid.plan.pending import Answered, Count, Pending, answered, counts, listing, pending
 from mixgrid.plan.preflight import check_models, environment
 from mixgrid.pool import Pool, connect
@@ -149,15 +150,15 @@ def _settle(
 ) -> Outcome:
     """Record how the call ended in each run's folder, and say so."""
     planned, done, failed = (sum(getattr(c, f) for c in after.values()) for f in ("planned", "done", "failed"))
-    outcome = Outcome(planned, done, failed, *work, seconds)
     spoilt = [run_id for run_id, c in after.items() if c.failed > max_failed * c.planned]
-    code = Incomplete.exit_code if done < planned or spoilt else 0
     for run_id, c in after.items():
-        grid.store.put_json(f"{run_folder(grid.manifest.namespace, run_id)}/outcome.json", {"exit": code, **asdict(c)})
+        code = Incomplete.exit_code if c.pending or run_id in spoilt else 0
+        document = {"exit": code, **asdict(c), "ended_at": datetime.now(UTC).isoformat(), "seconds": round(seconds, 1)}
+        grid.store.put_json(outcome_key(grid.manifest.namespace, run_id), document)
     if done < planned:
         raise Incomplete(
             f"{planned - done} of {planned} rows are pending; what was answered is kept, the same command goes on"
         )
     if spoilt:
         raise Incomplete(f"more than {max_failed:.0%} of the rows failed in: {', '.join(spoilt)}")
-    return outcome
+    return Outcome(planned, done, failed, *work, seconds)

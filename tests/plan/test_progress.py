@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mixgrid.actor import commit
 from mixgrid.plan import progress as module
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
@@ -140,3 +141,17 @@ def _status(folder: Path, parts: list[tuple[int, int, int]]) -> Status:
     grid.store.put(f"{run_folder(NS, run_id)}/requests-{'0' * 16}-100-1.parquet", b"x")
     (found,) = status(grid.store, NS)
     return found
+
+
+def test_rows_that_were_answered_twice_do_not_make_a_run_whole(tmp_path: Path) -> None:
+    """A kill between a part and its receipt lets the same block be answered again: the counts are told twice."""
+    grid = open_grid(tmp_path)
+    ask(grid, 6, 6)
+    (run_id, rows), *_ = {r.run_id: [p for p in predictions(grid) if p.run_id == r.run_id] for r in grid.runs}.items()
+    planned = {one.run_id: one.planned for one in status(grid.store, NS)}[run_id]
+    copies = planned // len(rows)
+    for n in range(copies):
+        again = [replace(row, latency_s=float(n + 1), row_sha256="") for row in rows]
+        commit(grid.store, NS, {run.run_id: run for run in grid.runs}, again)
+    found = {one.run_id: one for one in status(grid.store, NS)}[run_id]
+    assert (found.done, found.pending) == (len(rows), planned - len(rows))

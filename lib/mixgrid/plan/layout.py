@@ -10,6 +10,11 @@ def run_folder(namespace: str, run_id: str) -> str:
     return f"{namespace}/runs/{run_id}"
 
 
+def outcome_key(namespace: str, run_id: str) -> str:
+    """How the latest call that knew the run left it: exit code, and counts of its rows."""
+    return f"{run_folder(namespace, run_id)}/outcome.json"
+
+
 def predictions_root(namespace: str) -> str:
     """The folder above every part of predictions."""
     return f"{namespace}/predictions"

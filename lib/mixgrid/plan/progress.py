@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mixgrid.plan.layout import predictions_root, run_folder
+import pyarrow.compute as pc
+
+from mixgrid.plan.layout import outcome_key, predictions_root, run_folder
 from mixgrid.records import Progress
-from mixgrid.store import Part, Store
+from mixgrid.store import NotFound, Part, Store, TornError
 
 COUNTED = ("done", "failed", "unparsed", "prompt_tokens", "completion_tokens", "cached_tokens")
 WINDOW_MS = 10 * 60 * 1000  # rates look back this far
@@ -59,7 +61,12 @@ def status(store: Store, namespace: str, runs: Mapping[str, int] | None = None) 
     parts = store.parts(predictions_root(namespace)).whole
     silent = _silent(store, namespace, parts, published)
     planned = {r: sum(p.rows for p in store.parts(run_folder(namespace, r), "requests").whole) for r in wanted}
-    return [_status(r, planned[r] or wanted[r], published[r], silent[r]) for r in wanted]
+    return [
+        _status(
+            r, planned[r] or wanted[r], published[r], _done(store, namespace, r, planned[r], published[r], silent[r])
+        )
+        for r in wanted
+    ]
 
 
 def _published(store: Store, namespace: str, run_id: str) -> list[Progress]:
@@ -84,9 +91,31 @@ def _silent(store: Store, namespace: str, parts: Sequence[Part], published: dict
     return rows
 
 
-def _status(run_id: str, planned: int, known: Sequence[Progress], silent: int) -> Status:
+def _done(store: Store, namespace: str, run_id: str, planned: int, known: Sequence[Progress], silent: int) -> int:
+    """Rows of the plan that are there. Rows that were answered twice are told twice, so where a run seems whole and its
+    outcome does not say so, its ids are counted.
+    """
+    told = sum(p.done for p in known) + silent
+    if told < planned or not planned or _settled(store, namespace, run_id, planned):
+        return min(told, planned)
+    ids: set[str] = set()
+    for part in store.parts(predictions_root(namespace)).whole:
+        rows = store.read(part, ["run_id", "item_id"])
+        ids.update(rows.filter(pc.equal(rows["run_id"], run_id))["item_id"].to_pylist())
+    return min(len(ids), planned)
+
+
+def _settled(store: Store, namespace: str, run_id: str, planned: int) -> bool:
+    """Whether the run's last call counted every row of the plan."""
+    try:
+        return bool(store.get_json(outcome_key(namespace, run_id))["done"] >= planned)
+    except (NotFound, TornError, KeyError, TypeError):
+        return False
+
+
+def _status(run_id: str, planned: int, known: Sequence[Progress], done: int) -> Status:
     total = {name: sum(getattr(p, name) for p in known) for name in COUNTED}
-    total["done"] = min(planned, total["done"] + silent)  # a row that was answered twice counts once
+    total["done"] = done
     rows_per_s, tokens_per_s = _rates(known)
     pending = planned - total["done"]
     eta = pending / rows_per_s if rows_per_s else None

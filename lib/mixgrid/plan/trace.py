@@ -12,7 +12,7 @@ from mixgrid.plan.layout import predictions_folder, prompts_folder, run_folder
 from mixgrid.plan.pending import listing
 from mixgrid.plan.progress import run_ids
 from mixgrid.records import Item, Message, Prediction, Prompt, Request, Run, Sampling, from_table
-from mixgrid.store import Store
+from mixgrid.store import Store, StoreError
 from mixgrid.tasks import TASKS
 
 
@@ -48,10 +48,14 @@ def trace(store: Store, namespace: str, item_id: str) -> tuple[list[Trace], list
 
 
 def read_run(store: Store, namespace: str, run_id: str) -> Run:
-    """A run as it was frozen."""
-    data: dict[str, Any] = store.get_json(f"{run_folder(namespace, run_id)}/run.json")["run"]
-    sampling = {**data["sampling"], "stop": tuple(data["sampling"]["stop"])}
-    return Run(**{**{f.name: data[f.name] for f in fields(Run)}, "sampling": Sampling(**sampling)})
+    """A run as it was frozen; StoreError names a run.json that is none."""
+    key = f"{run_folder(namespace, run_id)}/run.json"
+    try:
+        data: dict[str, Any] = store.get_json(key)["run"]
+        sampling = Sampling(**{**data["sampling"], "stop": tuple(data["sampling"]["stop"])})
+        return Run(**{**{f.name: data[f.name] for f in fields(Run)}, "sampling": sampling})
+    except (KeyError, TypeError) as error:
+        raise StoreError(f"{key!a} in the store {store.url} is no run of mixgrid's: {error!r}") from error
 
 
 def _traced(store: Store, namespace: str, run: Run, request: Request) -> Trace:

@@ -5,8 +5,8 @@
 's3://bucket/grid'
 """
 
-from mixgrid.store.base import Entry, NotFound, StoreError
+from mixgrid.store.base import Entry, NotFound, StoreError, TornError
 from mixgrid.store.parts import Part, PartListing
 from mixgrid.store.store import Store
 
-__all__ = ["Entry", "NotFound", "Part", "PartListing", "Store", "StoreError"]
+__all__ = ["Entry", "NotFound", "Part", "PartListing", "Store", "StoreError", "TornError"]

@@ -14,6 +14,10 @@ class StoreError(MixgridError):
     """The store could not do what was asked, after the retries that make sense."""
 
 
+class TornError(StoreError):
+    """What is there is not whole: a write that was cut off, on a server that shows such things."""
+
+
 class NotFound(StoreError, LookupError):  # noqa: N818 - reads as what it says
     """No object has that key."""
 

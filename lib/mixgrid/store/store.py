@@ -12,7 +12,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from mixgrid.errors import UserError
-from mixgrid.store.base import Backend, Entry, NotFound, StoreError, checked, checked_prefix
+from mixgrid.store.base import Backend, Entry, NotFound, StoreError, TornError, checked, checked_prefix
 from mixgrid.store.folder import FolderBackend
 from mixgrid.store.parts import Part, PartListing, RangedFile, decode, encode, sort_out
 
@@ -69,7 +69,7 @@ class Store:
         try:
             return json.loads(self.get(key).decode())
         except ValueError as error:
-            raise StoreError(f"{key!a} in the store {self.url} is not whole JSON: {error}") from error
+            raise TornError(f"{key!a} in the store {self.url} is not whole JSON: {error}") from error
 
     def put_json(self, key: str, value: object) -> None:
         """UTF-8, sorted keys, no spaces: equal documents have equal bytes. NaN and lone surrogates are refused."""
