@@ -17,7 +17,8 @@ from mixgrid.engines.base import EngineSpec
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid, resolve
 from mixgrid.plan.pending import answered, listing, pending
-from mixgrid.records import Prediction, Receipt, Run, Work, from_table
+from mixgrid.records import Prediction, Receipt, Run, Work
+from mixgrid.schemas import from_table
 
 NS = "main"
 TOY: Mapping[str, Any] = {"engine": "canned", "checkpoint": "none", "context_length": 4096}

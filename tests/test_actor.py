@@ -16,7 +16,8 @@ from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
 from mixgrid.plan.pending import counts, listing
 from mixgrid.plan.progress import status
-from mixgrid.records import Receipt, from_table
+from mixgrid.records import Receipt
+from mixgrid.schemas import from_table
 from mixgrid.store import Store, StoreError
 from tests.helpers import NS, TOY, ask, open_grid, pending_work, predictions, small_grid
 

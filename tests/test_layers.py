@@ -17,6 +17,7 @@ PACKAGE = ROOT / "lib" / "mixgrid"
 FAMILIES = ("annotate", "corpora", "describe", "engines", "metrics", "switching", "tasks", "train")
 ROOMS = (
     ("", "errors"),
+    ("schemas",),
     ("records", "languages"),
     ("store", "manifest"),
     ("prompts", "parse", "pricing", "budget"),

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from mixgrid.errors import UserError
 from mixgrid.manifest import Manifest, Resources, SamplingFields, load, load_models, model_entry
-from mixgrid.records import Sampling, digest
+from mixgrid.records import Sampling
+from mixgrid.schemas import digest
 
 GOOD = "name: g\ncorpora: [{name: mini}]\ntasks: [satire]\nmodels: [toy]\nsettings: [zero-shot]\nseeds: [1, 2]\n"
 

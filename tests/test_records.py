@@ -28,15 +28,11 @@ from mixgrid.records import (
     Sampling,
     Turn,
     balanced_order,
-    digest,
-    from_table,
     prompt_digest,
-    record_digest,
     request_id,
     request_seed,
-    schema,
-    to_table,
 )
+from mixgrid.schemas import digest, from_table, plain, schema, to_table
 from mixgrid.store.parts import decode, encode
 from mixgrid.tasks.base import Setting
 
@@ -134,12 +130,12 @@ def test_identities_are_the_same_in_another_process() -> None:
         request_id("p", "d", request_seed(3, text)),
         request_seed(3, text),
         list(balanced_order(["satire", "factual"], text)),
-        record_digest(Sampling(0.7, stop=("\n",))),
+        digest(plain(Sampling(0.7, stop=("\n",)))),
     ]
     code = """[
         prompt_digest([Message("user", n["text"])]), request_id("p", "d", request_seed(3, n["text"])),
         request_seed(3, n["text"]), balanced_order(["satire", "factual"], n["text"]),
-        record_digest(Sampling(0.7, stop=("\\n",))),
+        digest(plain(Sampling(0.7, stop=("\\n",)))),
     ]"""
     assert _elsewhere(code, text=text) == here
 
@@ -251,4 +247,4 @@ def test_an_order_is_drawn_from_the_names_not_from_how_they_are_listed(names: li
 
 def test_a_row_s_digest_does_not_depend_on_where_it_was_read() -> None:
     run = Run("r", "c", "test", "h", "satire", "m", "zero-shot", 1, "v", "d", Sampling(stop=("\n",)))
-    assert record_digest(run) == record_digest(from_table(Run, to_table(Run, [run]))[0])
+    assert digest(plain(run)) == digest(plain(from_table(Run, to_table(Run, [run]))[0]))

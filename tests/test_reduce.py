@@ -15,10 +15,11 @@ from sklearn.metrics import accuracy_score, f1_score
 from mixgrid.errors import UserError
 from mixgrid.metrics.base import Policies
 from mixgrid.plan.layout import predictions_folder, run_folder
-from mixgrid.records import Item, Prediction, Request, Run, Sampling, Score, digest, from_table, schema, to_table
+from mixgrid.records import Item, Prediction, Request, Run, Sampling, Score
 from mixgrid.reduce import Options, Reduction, reduce
 from mixgrid.reduce.resample import Draws
 from mixgrid.reduce.scores import BASELINE
+from mixgrid.schemas import digest, from_table, schema, to_table
 from mixgrid.store import Store
 
 NS = "main"

@@ -13,10 +13,11 @@ from scipy import stats
 from sklearn.metrics import f1_score
 
 from mixgrid.plan.declared import ALL, EACH, KEYS, Declared
-from mixgrid.records import Item, Side, Test, from_table, to_table
+from mixgrid.records import Item, Side, Test
 from mixgrid.reduce import Options
 from mixgrid.reduce.compared import corrected
 from mixgrid.reduce.resample import Draws
+from mixgrid.schemas import from_table, to_table
 from mixgrid.store import Store
 from tests.test_reduce import Grid, codes, find, make_items, make_run
 

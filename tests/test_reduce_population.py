@@ -4,8 +4,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mixgrid.records import digest
 from mixgrid.reduce.population import first_words, lists_as_text, words
+from mixgrid.schemas import digest
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.integers(0, 300).map(lambda i: f"{i:032x}")
 

@@ -16,7 +16,8 @@ from mixgrid.engines import build
 from mixgrid.engines.base import Answer, Ask, EngineDied, EngineSpec
 from mixgrid.plan.layout import predictions_folder
 from mixgrid.plan.progress import COUNTED, publish
-from mixgrid.records import Prediction, Progress, Receipt, Request, Run, Work, from_table, to_table
+from mixgrid.records import Prediction, Progress, Receipt, Request, Run, Work
+from mixgrid.schemas import from_table, to_table
 from mixgrid.store import Part, Store
 from mixgrid.tasks import TASKS
 from mixgrid.tasks.base import Raw

@@ -17,7 +17,8 @@ from mixgrid.actor import EngineActor, pack
 from mixgrid.engines.base import EngineSpec, cpu_build
 from mixgrid.errors import Incomplete, UserError
 from mixgrid.manifest import ModelEntry, Resources
-from mixgrid.records import Receipt, Run, Work, from_table
+from mixgrid.records import Receipt, Run, Work
+from mixgrid.schemas import from_table
 from mixgrid.store import Store
 
 _CREATION = "raised in its creation task"  # so Ray says of an actor whose engine could not be loaded

@@ -22,7 +22,8 @@ from mixgrid.plan.layout import outcome_key
 from mixgrid.plan.pending import Answered, Count, Pending, answered, counts, listing, pending
 from mixgrid.plan.preflight import check_models, environment
 from mixgrid.pool import Pool, connect
-from mixgrid.records import Prediction, Receipt, Request, Run, Work, from_table
+from mixgrid.records import Prediction, Receipt, Request, Run, Work
+from mixgrid.schemas import from_table
 from mixgrid.store import StoreError
 
 Watch = Callable[[str, int, Receipt | None], None]  # a model, the rows it lacked, a receipt (None: it starts)

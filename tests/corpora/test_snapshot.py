@@ -12,7 +12,8 @@ from mixgrid.corpora import load, load_corpora, load_table, read, slice_items, w
 from mixgrid.corpora import snapshot as module
 from mixgrid.corpora.snapshot import content_digest, item_digest
 from mixgrid.errors import UserError
-from mixgrid.records import Flag, Item, Span, Turn, record_digest
+from mixgrid.records import Flag, Item, Span, Turn
+from mixgrid.schemas import digest, plain
 from mixgrid.store import Store
 
 
@@ -34,8 +35,8 @@ def test_items_come_back_whole_from_either_name_of_the_digest(store: Store, item
     snapshot = write_snapshot(items, store)
     assert (snapshot.corpus, snapshot.items) == ("satire-sample", len(items))
     assert keys(store)[0].startswith(f"corpora/satire-sample/{snapshot.digest[:16]}/items-00000-of-00001-")
-    for digest in (snapshot.digest, snapshot.digest[:16]):
-        assert sorted(load(store, "satire-sample", digest), key=lambda i: i.item_id) == sorted(
+    for name in (snapshot.digest, snapshot.digest[:16]):
+        assert sorted(load(store, "satire-sample", name), key=lambda i: i.item_id) == sorted(
             items, key=lambda i: i.item_id
         )
     assert load_table(store, "satire-sample", snapshot.digest, "train").num_rows == 24
@@ -115,7 +116,7 @@ def test_the_quick_digest_of_an_item_is_the_records_own(span: Span, turn: Turn, 
         "c", "007", "s", None, "k", "test", "ro", "none", 1, text,
         turns=(turn,), flags=(Flag("a", True),), options=(text, "b"), spans=(span,),
     )  # fmt: skip
-    assert item_digest(item) == record_digest(item)
+    assert item_digest(item) == digest(plain(item))
 
 
 def test_a_slice_takes_what_is_named(items: list[Item]) -> None:

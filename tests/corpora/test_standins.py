@@ -8,7 +8,8 @@ import pytest
 
 from mixgrid.corpora import load_corpora, read
 from mixgrid.prompts import Prompts
-from mixgrid.records import Item, digest
+from mixgrid.records import Item
+from mixgrid.schemas import digest
 from mixgrid.tasks import TASKS
 from mixgrid.tasks.shots import Shots
 

@@ -9,7 +9,8 @@ from mixgrid.plan.frozen import freeze, frozen, frozen_ids
 from mixgrid.plan.grid import Grid
 from mixgrid.plan.layout import prompts_folder, run_folder
 from mixgrid.plan.trace import read_run
-from mixgrid.records import Prompt, Request, from_table, prompt_digest, to_table
+from mixgrid.records import Prompt, Request, prompt_digest
+from mixgrid.schemas import from_table, to_table
 from tests.helpers import NS, TOY, corpus_rows, open_grid, own_template, pending_work
 
 

@@ -10,7 +10,8 @@ from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
 from mixgrid.plan.layout import predictions_folder
 from mixgrid.plan.pending import Pending, answered, counts, listing, pending
-from mixgrid.records import Prediction, Work, to_table
+from mixgrid.records import Prediction, Work
+from mixgrid.schemas import to_table
 from tests.helpers import NS, TOY, ask, corpus_rows, open_grid, own_template, pending_work, predictions
 
 

@@ -15,7 +15,8 @@ from mixgrid.plan.grid import Grid
 from mixgrid.plan.layout import predictions_folder, run_folder
 from mixgrid.plan.pending import counts
 from mixgrid.plan.progress import Status, progress_from, publish, run_ids, status
-from mixgrid.records import Prediction, Progress, to_table
+from mixgrid.records import Prediction, Progress
+from mixgrid.schemas import to_table
 from mixgrid.store import Part, Store
 from tests.helpers import NS, TOY, ask, open_grid, predictions
 

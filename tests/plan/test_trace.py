@@ -8,7 +8,8 @@ from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
 from mixgrid.plan.layout import predictions_folder
 from mixgrid.plan.trace import Trace, trace
-from mixgrid.records import Prediction, to_table
+from mixgrid.records import Prediction
+from mixgrid.schemas import to_table
 from tests.helpers import NS, TOY, ask, open_grid, own_template, predictions
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mixgrid.errors import UserError
-from mixgrid.records import Score, Test, to_table
+from mixgrid.records import Score, Test
 from mixgrid.reduce import Reduction
 from mixgrid.reduce.scores import BASELINE
 from mixgrid.report import FORMATS, files, report, score_table
@@ -21,6 +21,7 @@ from mixgrid.report.latex import latex
 from mixgrid.report.markdown import markdown, plain
 from mixgrid.report.table import Table, every_score, overview, tables
 from mixgrid.report.text import visible
+from mixgrid.schemas import to_table
 from mixgrid.store import Store
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>'

@@ -12,7 +12,7 @@ from mixgrid.corpora.base import RowError
 from mixgrid.corpora.catalogue import Columns, Distractors
 from mixgrid.corpora.cells import strings
 from mixgrid.languages import fold
-from mixgrid.records import digest
+from mixgrid.schemas import digest
 
 
 def options(columns: Columns, values: Mapping[str, Any], item_id: str) -> tuple[str, ...]:

@@ -18,7 +18,8 @@ from mixgrid.corpora.nested import spans, turns
 from mixgrid.corpora.rows import FileBytes, Row, format_of, rows
 from mixgrid.corpora.source import fetch
 from mixgrid.errors import UserError, allowed
-from mixgrid.records import Flag, Item, Turn, digest
+from mixgrid.records import Flag, Item, Turn
+from mixgrid.schemas import digest
 
 
 def read(corpus: Corpus) -> list[Item]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mixgrid.engines.base import Answer, Ask, EngineDied, EngineSpec, fold_system
-from mixgrid.records import digest
+from mixgrid.schemas import digest
 
 CHANGES_ANSWERS = ("answers", "malformed_share", "refused_share")  # the other modes change how they come about
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 from mixgrid.plan.grid import Grid, Group
 from mixgrid.plan.layout import prompts_folder, run_folder
 from mixgrid.plan.requests import Rendered, chunks, prompt_of, rendered, request_of
-from mixgrid.records import Prompt, Request, Run, to_table
+from mixgrid.records import Prompt, Request, Run
+from mixgrid.schemas import to_table
 from mixgrid.store import NotFound, Store, TornError
 
 

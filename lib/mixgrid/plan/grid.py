@@ -17,7 +17,8 @@ from mixgrid.manifest import Manifest, ModelEntry, Resources
 from mixgrid.plan.cells import Absent, absent, runs_of, speaks
 from mixgrid.plan.names import beside, check_there, load_checked, models_of
 from mixgrid.prompts import Prompts
-from mixgrid.records import Item, Run, Sampling, digest
+from mixgrid.records import Item, Run, Sampling
+from mixgrid.schemas import digest
 from mixgrid.store import Store
 from mixgrid.tasks import TASKS
 from mixgrid.tasks.base import Setting, Task

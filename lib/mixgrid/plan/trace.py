@@ -11,7 +11,8 @@ from mixgrid.plan.frozen import frozen
 from mixgrid.plan.layout import predictions_folder, prompts_folder, run_folder
 from mixgrid.plan.pending import listing
 from mixgrid.plan.progress import run_ids
-from mixgrid.records import Item, Message, Prediction, Prompt, Request, Run, Sampling, from_table
+from mixgrid.records import Item, Message, Prediction, Prompt, Request, Run, Sampling
+from mixgrid.schemas import from_table
 from mixgrid.store import Store, StoreError
 from mixgrid.tasks import TASKS
 

@@ -17,7 +17,7 @@ from mixgrid.errors import UserError, allowed
 from mixgrid.metrics import FAMILIES
 from mixgrid.metrics.base import Family, Policies
 from mixgrid.plan.declared import Declared
-from mixgrid.records import Item, Run, Score, Test, digest, from_table, to_table
+from mixgrid.records import Item, Run, Score, Test
 from mixgrid.reduce.book import Book
 from mixgrid.reduce.cells import Cell, Slices
 from mixgrid.reduce.compared import compared
@@ -29,6 +29,7 @@ from mixgrid.reduce.population import Population
 from mixgrid.reduce.resample import Draws, resample
 from mixgrid.reduce.scores import incomplete, scores_of
 from mixgrid.reduce.sides import matched, unmet
+from mixgrid.schemas import digest, from_table, to_table
 from mixgrid.store import Store
 from mixgrid.tasks import TASKS
 from mixgrid.tasks.base import Task

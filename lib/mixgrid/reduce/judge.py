@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mixgrid.metrics.base import Answer, Family
-from mixgrid.records import Parsed, digest
+from mixgrid.records import Parsed
 from mixgrid.reduce.population import Ints, Sheet, first_words, lists_as_text, words
+from mixgrid.schemas import digest
 from mixgrid.tasks.base import Raw, Task
 
 VERSION = 1

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from mixgrid.errors import UserError
-from mixgrid.records import Item, digest
+from mixgrid.records import Item
+from mixgrid.schemas import digest
 from mixgrid.tasks.base import Setting
 
 PER_SOURCE = 5  # questions that one example dialogue brings, as many as the release keeps with its own

@@ -1,0 +1,107 @@
+"""Frozen dataclasses as JSON, digests and Arrow tables: a record's schema is derived from its field types.
+
+    >>> from mixgrid.records import Message
+    >>> schema(Message)
+    role: string not null
+    content: string not null
+
+Records go to Parquet with `to_table` and come back, validated by type, with `from_table`.
+"""
+
+import dataclasses
+import hashlib
+import json
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Literal, TypeVar
+
+import pyarrow as pa
+
+
+def digest(value: object) -> str:
+    """SHA-256 (hex) of a value's canonical JSON: sorted keys, no spaces, raw Unicode."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """A record as plain JSON-able values."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+T = TypeVar("T")
+_HINTS: dict[type[Any], dict[str, Any]] = {}
+
+_ARROW: dict[type, pa.DataType] = {
+    str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_(), datetime: pa.timestamp("us", tz="UTC")
+}  # fmt: skip
+
+
+def _arrow_type(hint: Any) -> tuple[pa.DataType, bool]:
+    """(Arrow type, nullable) of a field's type."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        (inner,) = (a for a in args if a is not types.NoneType)
+        return _arrow_type(inner)[0], True
+    if origin is Literal:
+        return pa.string(), False
+    if origin is tuple:
+        inner, nullable = _arrow_type(args[0])
+        return pa.list_(pa.field("item", inner, nullable=nullable)), False
+    if dataclasses.is_dataclass(hint):
+        return pa.struct(list(schema(typing.cast(type, hint)))), False
+    return _ARROW[hint], False
+
+
+def schema(record: type[Any]) -> pa.Schema:
+    """The Arrow schema of a record type."""
+    fields = [(name, *_arrow_type(hint)) for name, hint in _hints(record).items()]
+    return pa.schema([pa.field(name, kind, nullable=nullable) for name, kind, nullable in fields])
+
+
+def to_table(record: type[T], rows: Iterable[T]) -> pa.Table:
+    """Records as a table with the record's schema."""
+    rows = list(rows)
+    columns = {name: [_column_value(getattr(r, name)) for r in rows] for name in _hints(record)}
+    return pa.table(columns, schema=schema(record))
+
+
+def _column_value(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return plain(value)
+    return [_column_value(v) for v in value] if isinstance(value, tuple) else value
+
+
+def from_table(record: type[T], table: pa.Table) -> list[T]:
+    """A table's rows as records; a column that the schema lacks or has otherwise raises ValueError."""
+    wanted = schema(record)
+    if table.schema.names != wanted.names:
+        raise ValueError(f"{record.__name__}: columns {table.schema.names}, expected {wanted.names}")
+    return [_build(record, row) for row in table.cast(wanted).to_pylist()]
+
+
+def _build(record: type[Any], row: Mapping[str, Any]) -> Any:
+    return record(**{name: _value(hint, row[name]) for name, hint in _hints(record).items()})
+
+
+def _hints(record: type[Any]) -> dict[str, Any]:
+    """Field → type of a record class, in order; looked up once, as every row of a table asks for it."""
+    if record not in _HINTS:
+        hints = typing.get_type_hints(record)
+        _HINTS[record] = {f.name: hints[f.name] for f in dataclasses.fields(record)}
+    return _HINTS[record]
+
+
+def _value(hint: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    if typing.get_origin(hint) is tuple:
+        inner = typing.get_args(hint)[0]
+        return tuple(_value(inner, v) for v in value)
+    return _build(hint, value) if isinstance(hint, type) and dataclasses.is_dataclass(hint) else value
