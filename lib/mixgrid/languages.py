@@ -143,6 +143,7 @@ def _word() -> re.Pattern[str]:
 _ACCENT = re.compile("[\u0300-\u036f\u0640\u064b-\u065f\u0670]")
 
 
+@functools.lru_cache(maxsize=1 << 14)  # a parser asks for the same few tags in each of a million answers
 def fold(text: str) -> str:
     """Text for comparing labels and tag names: without case or diacritics."""
     apart = unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())

@@ -4,6 +4,8 @@ import html
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from mixgrid.languages import LANGUAGES, fold
 from mixgrid.records import Parsed, ParseStatus
@@ -61,6 +63,8 @@ def outside(text: str, names: frozenset[str]) -> Visible:
 
     A closing tag with no opening one ends reasoning that the chat template began. A tag that stays open hides the rest.
     """
+    if not any(tag.name in names for tag in scan(text)):
+        return Visible(text, False)
     pieces, unfinished = _pieces(text, names)
     return Visible("".join(piece for inside, piece in pieces if not inside), unfinished)
 
@@ -77,18 +81,34 @@ def _pieces(text: str, names: frozenset[str]) -> tuple[list[tuple[bool, str]], b
     """The text cut at the named tags, each piece with whether it is inside; and whether the last tag stays open."""
     pieces: list[tuple[bool, str]] = []
     at, inside = 0, False
-    for match in TAG.finditer(text):
-        if fold(match[2]) not in names or match[3]:
+    for tag in scan(text):
+        if tag.name not in names or tag.empty:
             continue
-        if match[1]:
+        if tag.closing:
             pieces = pieces if inside else [(True, piece) for _, piece in pieces]
-            pieces.append((True, text[at : match.start()]))
-            at, inside = match.end(), False
+            pieces.append((True, text[at : tag.start]))
+            at, inside = tag.end, False
         elif not inside:
-            pieces.append((False, text[at : match.start()]))
-            at, inside = match.end(), True
+            pieces.append((False, text[at : tag.start]))
+            at, inside = tag.end, True
     pieces.append((inside, text[at:]))
     return pieces, inside
+
+
+class Found(NamedTuple):
+    """A tag in a text, its name folded."""
+
+    name: str
+    closing: bool
+    empty: bool  # `<a/>`
+    start: int
+    end: int
+
+
+@lru_cache(maxsize=2)  # an answer is read for its own reasoning, for what was asked for, and for the answer
+def scan(text: str) -> tuple[Found, ...]:
+    """Every tag of a text."""
+    return tuple(Found(fold(m[2]), bool(m[1]), bool(m[3]), m.start(), m.end()) for m in TAG.finditer(text))
 
 
 def visible(raw: Raw, tags: Tags = TAGS, entities: bool = False) -> Visible:

@@ -1,6 +1,7 @@
 """Class names in an answer, by their spellings."""
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from mixgrid.languages import fold, words
 from mixgrid.parse.base import excerpt, refuses
@@ -17,6 +18,7 @@ def aliases(names: Mapping[str, Iterable[str]]) -> dict[str, str]:
     return lookup
 
 
+@lru_cache(maxsize=1 << 12)
 def spelled(text: str) -> str:
     """The words of a text, folded: case, accents, punctuation and emoji make no other class of it.
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from mixgrid.languages import fold
-from mixgrid.parse.base import TAG, Raw, Tags, missing, visible
+from mixgrid.parse.base import Raw, Tags, missing, scan, visible
 from mixgrid.parse.labels import label
 from mixgrid.records import Parsed
 
@@ -30,14 +29,14 @@ def tag_pairs(text: str, names: frozenset[str]) -> tuple[list[str], str | None]:
     """
     pairs: list[str] = []
     opened: int | None = None
-    for match in TAG.finditer(text):
-        if fold(match[2]) not in names:
+    for tag in scan(text):
+        if tag.name not in names:
             continue
-        if match[3]:
+        if tag.empty:
             pairs.append("")
-        elif not match[1]:
-            opened = match.end()
+        elif not tag.closing:
+            opened = tag.end
         elif opened is not None:
-            pairs.append(text[opened : match.start()])
+            pairs.append(text[opened : tag.start])
             opened = None
     return pairs, None if opened is None else text[opened:]

@@ -18,7 +18,7 @@ from mixgrid.reduce.book import Rows, numbers
 from mixgrid.reduce.population import Ints, Population, Words, lists_as_text, words
 from mixgrid.store import Part, Store
 
-_PLAN = ("item_id", "item_hash", "request_id", "prompt_sha256", "order")
+PLAN_COLUMNS = ("item_id", "item_hash", "request_id", "prompt_sha256", "order")
 Bools = npt.NDArray[np.bool_]
 
 
@@ -39,7 +39,7 @@ class Answers:
     @classmethod
     def load(cls, store: Store, plans: list[Part], run: Run, population: Population) -> "Answers":
         """A run's plan, none of it answered. A plan with two requests for one item is refused."""
-        tables = [store.read(part, _PLAN) for part in plans]
+        tables = [store.read(part, PLAN_COLUMNS) for part in plans]
         columns = [_plan_columns(table, population) for table in tables]
         item, request, prompt, item_hash, order = (
             np.concatenate([c[i] for c in columns]) if columns else np.zeros(0, dtype=kind)
