@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mixgrid.languages import fold
 from mixgrid.parse import (
     TAGS,
     Raw,
@@ -19,6 +20,7 @@ from mixgrid.parse import (
     prose,
     tagged,
 )
+from mixgrid.parse.base import TAG, scan
 from mixgrid.records import Parsed
 
 LOOKUP = aliases({"factual": ["factual", "factuală"], "satire": ["satiră", "satirică"]})
@@ -334,3 +336,9 @@ def test_a_field_is_read_through_noise(noise: str, value: str, escaped: bool) ->
     noise = noise.replace("<", "").replace("{", "")
     answer = json.dumps({"answer": f"x{value}"}, ensure_ascii=escaped)
     assert json_field(Raw(f"{noise}{answer}{noise}"), ["answer"]) == Parsed("ok", f"x{value}")
+
+
+@given(st.text(alphabet="<>/ a-ăthink\n", max_size=60))
+def test_leaping_to_tags_finds_what_the_regex_finds(text: str) -> None:
+    found = [(tag.name, tag.closing, tag.empty, tag.start, tag.end) for tag in scan(text)]
+    assert found == [(fold(m[2]), bool(m[1]), bool(m[3]), m.start(), m.end()) for m in TAG.finditer(text)]

@@ -107,8 +107,15 @@ class Found(NamedTuple):
 
 @lru_cache(maxsize=2)  # an answer is read for its own reasoning, for what was asked for, and for the answer
 def scan(text: str) -> tuple[Found, ...]:
-    """Every tag of a text."""
-    return tuple(Found(fold(m[2]), bool(m[1]), bool(m[3]), m.start(), m.end()) for m in TAG.finditer(text))
+    """Every tag of a text. `find` leaps to where one may begin, which the regex would creep to."""
+    tags = []
+    at = text.find("<")
+    while at >= 0:
+        match = TAG.match(text, at)
+        if match:
+            tags.append(Found(fold(match[2]), bool(match[1]), bool(match[3]), at, match.end()))
+        at = text.find("<", match.end() if match else at + 1)
+    return tuple(tags)
 
 
 def visible(raw: Raw, tags: Tags = TAGS, entities: bool = False) -> Visible:
