@@ -86,6 +86,7 @@ def ray_head(env: Mapping[str, str], cpus: int = 2, gpus: int = 0) -> Iterator[R
     command = [
         str(BIN / "ray"), "start", "--head", "--node-ip-address=127.0.0.1", f"--port={port}", f"--num-cpus={cpus}",
         f"--num-gpus={gpus}", "--dashboard-host=127.0.0.1", f"--dashboard-port={dashboard}", "--disable-usage-stats",
+        f"--dashboard-agent-listen-port={free_port()}",  # the default may be another cluster's
         "--object-store-memory=300000000", f"--temp-dir={folder}", "--block",
     ]  # fmt: skip
     log = Path(folder) / "start.log"

@@ -147,3 +147,14 @@ def test_rendering_is_fast_enough_for_a_grid() -> None:
     for _ in range(4000):
         render("satire/zero-shot.jinja", context)
     assert 4000 / (time.process_time() - start) > 7_000  # a third of what was measured, for slow machines
+
+
+@pytest.mark.parametrize(
+    "fault", ["{{ 1 // 0 }}", "{{ text + 1 }}", "{{ text | nosuch }}", "{{ range(10**9) }}", "{{ {}['x'] }}"]
+)
+def test_what_a_template_does_wrong_is_one_sentence_about_it(tmp_path: Path, fault: str) -> None:
+    (tmp_path / "toy").mkdir()
+    blocks = "{% block user %}" + fault + "{% endblock %}{% block target %}{% endblock %}"
+    (tmp_path / "toy" / "odd.jinja").write_text('{% set version = "1" %}' + blocks, "utf-8")
+    with pytest.raises(UserError, match=r"'toy/odd.jinja'"):
+        Prompts(tmp_path).render("toy/odd.jinja", {"text": "x"})

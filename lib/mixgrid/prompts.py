@@ -26,6 +26,8 @@ from mixgrid.errors import UserError, allowed
 from mixgrid.records import Message
 
 SHIPPED = Path(__file__).parent / "templates"
+# What a template can do wrong while it is rendered: an undefined name, what the sandbox refuses, its own arithmetic.
+_TEMPLATE_FAULTS = (jinja2.TemplateError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
 _BLOCKS = {"system", "target", "user"}
 
 
@@ -66,7 +68,7 @@ class Prompts:
     def _block(self, name: str, template: jinja2.Template, block: str, context: Mapping[str, object]) -> str:
         try:
             return "".join(template.blocks[block](template.new_context(dict(context))))
-        except jinja2.TemplateError as error:  # undefined variable, missing include, what the sandbox refuses
+        except _TEMPLATE_FAULTS as error:
             raise UserError(f"template {name!r}, block {block!r}: {error}; it was given {sorted(context)}") from error
 
     def _compile(self, name: str) -> _Compiled:
@@ -75,7 +77,10 @@ class Prompts:
             declared = _declared_version(name, self._env.parse(sources[name]))
             digest = hashlib.sha256("\0".join(f"{k}\0{v}" for k, v in sorted(sources.items())).encode()).hexdigest()
             version = f"{name.removesuffix('.jinja')}@{declared}+{digest[:8]}"
-            self._compiled[name] = _Compiled(self._env.get_template(name), version)
+            try:
+                self._compiled[name] = _Compiled(self._env.get_template(name), version)
+            except jinja2.TemplateSyntaxError as error:  # a filter or test that does not exist
+                raise UserError(f"template {name!r}, line {error.lineno}: {error.message}") from error
         return self._compiled[name]
 
     def _sources(self, name: str) -> dict[str, str]:

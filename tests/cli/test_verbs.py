@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from mixgrid.corpora.snapshot import write_snapshot
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
 from tests.cli.conftest import Mixgrid
@@ -79,6 +80,18 @@ def test_reduce_of_a_grid_that_was_never_run_says_so(tmp_path: Path, mixgrid: Mi
     assert ended.code == 2
     assert "holds no whole snapshot" in ended.err
     assert "run the grid" in ended.err
+
+
+def test_reduce_of_a_run_without_a_single_row_shows_empty_cells(tmp_path: Path, mixgrid: Mixgrid) -> None:
+    """An engine that never came up leaves a frozen plan and no part."""
+    grid = open_grid(tmp_path)
+    write_snapshot(grid.slices[0].whole, grid.store)
+    freeze(grid, {})
+    ended = mixgrid("reduce", grid.path, "--store", grid.store.url, "--json")
+    assert ended.code == 0
+    cells = [score for score in ended.json["scores"] if score["model"] == "toy"]
+    assert cells
+    assert {(score["n"], score["value"]) for score in cells} == {(0, None)}
 
 
 def test_report_writes_a_page_that_says_its_answers_are_canned(

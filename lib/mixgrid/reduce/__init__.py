@@ -18,7 +18,7 @@ from mixgrid.metrics import FAMILIES
 from mixgrid.metrics.base import Family, Policies
 from mixgrid.plan.declared import Declared
 from mixgrid.records import Item, Run, Score, Test
-from mixgrid.reduce.book import Book
+from mixgrid.reduce.book import Book, Vectors
 from mixgrid.reduce.cells import Cell, Slices
 from mixgrid.reduce.compared import compared
 from mixgrid.reduce.inputs import Inputs, account, gather
@@ -129,7 +129,8 @@ def collect(
         population = Population.of(items(corpus, snapshot), task, family, options.takes)
         judge = Judge(task, family, population.sheet, snapshot)
         for same_model in _by(group, lambda r: r.model).values():
-            book, answers = Book(), [Answers.load(store, inputs.plans[r.run_id], r, population) for r in same_model]
+            book = Book(Vectors(len(family.features)))
+            answers = [Answers.load(store, inputs.plans[r.run_id], r, population) for r in same_model]
             parts = inputs.parts[same_model[0].run_id]
             for judged in judged_parts(
                 store, f"{namespace}/statistics/{judge.key}", parts, judge, inputs.warnings, options.on_ray

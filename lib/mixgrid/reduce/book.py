@@ -49,6 +49,7 @@ class Names:
 class Vectors:
     """Vectors as numbers, each kept once."""
 
+    width: int  # F
     place: dict[bytes, int] = field(default_factory=dict)
     rows: list[Array] = field(default_factory=list)
 
@@ -62,14 +63,14 @@ class Vectors:
     @property
     def table(self) -> Array:
         """All of them, (V, F)."""
-        return np.array(self.rows, dtype=np.float64).reshape(len(self.rows), -1)
+        return np.array(self.rows, dtype=np.float64).reshape(len(self.rows), self.width)
 
 
 @dataclass
 class Book:
     """What the rows of one population say, each thing once."""
 
-    vectors: Vectors = field(default_factory=Vectors)
+    vectors: Vectors
     statuses: Names = field(default_factory=Names)
     engines: Names = field(default_factory=Names)
     excerpts: Names = field(default_factory=lambda: Names(limit=_MOST_EXCERPTS))
