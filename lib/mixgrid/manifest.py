@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_core import ErrorDetails
 
 from mixgrid.errors import UserError, allowed
@@ -151,6 +160,12 @@ class LeaveOut(Frozen):
         return all(given is None or value in given for (_, given), value in zip(self, run, strict=True))
 
 
+def _own_folder(namespace: str) -> str:
+    if namespace in ("corpora", "prompts"):
+        raise ValueError("the store keeps that folder for what all namespaces share; take another name")
+    return namespace
+
+
 class Manifest(Frozen):
     """One grid."""
 
@@ -166,7 +181,7 @@ class Manifest(Frozen):
     sampling: list[SamplingOverride] = []
     store: str | None = None
     templates: str | None = None  # a folder beside the manifest whose templates hide shipped ones of the same name
-    namespace: Name = "main"
+    namespace: Annotated[Name, AfterValidator(_own_folder)] = "main"
     resources: dict[str, Resources] = {}
     baseline: dict[str, str] = {}
     comparisons: list[Comparison] = []

@@ -32,6 +32,7 @@ def connect() -> None:
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", "`ray_remote_args_fn` is deprecated")  # Ray is pinned; nothing else sets restarts
     address = os.environ.get("RAY_ADDRESS")
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")  # a busy laptop takes longer than Ray expects
     if not address:  # else Ray takes 127.0.0.1 for another name of the machine, and listens on every interface
         os.environ[ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = "0"  # what the processes that Ray starts go by
         ray_constants.ENABLE_RAY_CLUSTER = False  # what this one goes by, which read it when it imported Ray
@@ -46,7 +47,8 @@ def connect() -> None:
         raise UserError(f"RAY_ADDRESS={address}: {error}; write host:port, or unset it for a Ray here") from error
     except ConnectionError as error:
         raise Incomplete(
-            f"RAY_ADDRESS={address}: no Ray cluster answers there ({error}); unset it for one here"
+            f"RAY_ADDRESS={address}: no Ray cluster answers there ({error}); set RAY_AUTH_MODE=token where it wants a "
+            "token, or unset RAY_ADDRESS for a Ray here"
         ) from error
 
 

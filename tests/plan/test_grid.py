@@ -235,3 +235,30 @@ def test_rows_asked_under_a_limit_are_rows_of_the_full_run(tmp_path: Path) -> No
     grid = open_grid(tmp_path)
     assert [run.run_id for run in grid.limited(3).runs] == [run.run_id for run in grid.runs]
     assert ids(grid.limited(3)).items() < ids(grid).items()
+
+
+def test_items_that_a_task_does_not_take_are_counted_and_their_labels_named(tmp_path: Path) -> None:
+    rows = corpus_rows()
+    rows[0]["label"] = "Satire"
+    grid = open_grid(tmp_path, rows=rows)
+    (sentence,) = grid.left_out()
+    assert "does not take 1 of 12 items (labels: 'Satire')" in sentence
+    assert open_grid(tmp_path / "whole").left_out() == []
+
+
+def test_an_empty_store_is_refused_not_taken_for_the_default(tmp_path: Path) -> None:
+    path = small_grid(tmp_path)
+    with pytest.raises(UserError, match="neither a folder nor s3"):
+        resolve(path, "")
+
+
+def test_a_comparison_that_cannot_be_made_is_told_before_anything_runs(tmp_path: Path) -> None:
+    path = small_grid(tmp_path, comparisons=[{"a": {"model": "toy"}, "b": {"model": "x"}}])
+    with pytest.raises(UserError, match="'x'"):
+        resolve(path)
+
+
+@pytest.mark.parametrize("name", ["corpora", "prompts"])
+def test_a_namespace_keeps_out_of_the_store_s_own_folders(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match="keeps that folder"):
+        resolve(small_grid(tmp_path, namespace=name))

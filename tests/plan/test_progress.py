@@ -60,13 +60,12 @@ def test_a_frozen_run_without_rows_is_all_pending(tmp_path: Path) -> None:
     assert [(one.done, one.pending, one.eta_s) for one in status(grid.store, NS)] == [(0, 12, None)] * 2
 
 
-def test_a_grid_that_was_never_run_is_all_pending_and_one_under_a_limit_is_as_far_as_its_plan(tmp_path: Path) -> None:
+def test_a_grid_that_was_never_run_or_only_under_a_limit_is_pending_to_its_full_size(tmp_path: Path) -> None:
     grid = open_grid(tmp_path, models={"toy": {**TOY, "languages": ["ro-en"]}})
     assert [(one.planned, one.pending) for one in status(grid.store, NS, grid.sizes)] == [(6, 6)] * 2
     assert status(grid.store, NS) == []
     freeze(grid.limited(4), {})
-    planned = sum(item.language == "ro-en" for item in grid.limited(4).slices[0].items)
-    assert [one.planned for one in status(grid.store, NS, grid.sizes)] == [planned] * 2
+    assert [(one.planned, one.pending) for one in status(grid.store, NS, grid.sizes)] == [(6, 6)] * 2
 
 
 def test_a_namespace_without_runs_has_none(tmp_path: Path) -> None:
@@ -103,7 +102,7 @@ def test_no_text_is_read_and_ids_only_where_counts_are_missing(tmp_path: Path, m
     assert not read
     drop_counts(grid)
     status(grid.store, NS)
-    assert read == [["run_id"]]
+    assert read == [["run_id", "item_id"]]
 
 
 def test_rows_that_are_there_twice_do_not_make_more_than_was_planned(tmp_path: Path) -> None:
@@ -118,7 +117,7 @@ def test_rows_that_are_there_twice_do_not_make_more_than_was_planned(tmp_path: P
 def test_rates_are_of_the_time_between_parts(tmp_path: Path) -> None:
     one = _status(tmp_path, [(1_000, 10, 50), (3_000, 20, 100), (11_000, 20, 300)])
     assert one.tokens_per_s == pytest.approx(40)  # 400 tokens in the 10 s after the first part
-    assert one.eta_s == pytest.approx((100 - 50) / 4)  # 40 rows in 10 s
+    assert one.eta_s == pytest.approx(100 / 4)  # 40 rows in 10 s; the parts themselves are not there, so all is pending
 
 
 def test_rates_look_back_over_the_window_alone(tmp_path: Path) -> None:
@@ -156,3 +155,26 @@ def test_rows_that_were_answered_twice_do_not_make_a_run_whole(tmp_path: Path) -
         commit(grid.store, NS, {run.run_id: run for run in grid.runs}, again)
     found = {one.run_id: one for one in status(grid.store, NS)}[run_id]
     assert (found.done, found.pending) == (len(rows), planned - len(rows))
+
+
+def test_a_part_that_is_gone_is_pending_again(tmp_path: Path) -> None:
+    grid = open_grid(tmp_path)
+    ask(grid, size=6)
+    whole = sum(one.done for one in status(grid.store, NS))
+    lost = grid.store.parts(f"{NS}/predictions").whole[0]
+    grid.store.delete(lost.key)
+    assert sum(one.done for one in status(grid.store, NS)) == whole - lost.rows
+    assert sum(one.pending for one in status(grid.store, NS)) == lost.rows
+
+
+def test_a_foreign_file_under_a_part_s_name_is_named_and_holds_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    grid = open_grid(tmp_path)
+    ask(grid, size=6)
+    before = counts(grid)
+    folder = predictions_folder(NS, grid.runs[0])
+    grid.store.put(f"{folder}/part-0000000000000000-1-3.parquet", b"abc")
+    assert counts(grid) == before
+    assert "part-0000000000000000-1-3.parquet" in caplog.text
+    assert sum(one.done for one in status(grid.store, NS)) == sum(count.done for count in before.values())

@@ -7,7 +7,7 @@ import typer
 
 from mixgrid.cli.options import AsJson, Namespace, StoreUrl, say, say_json, warn
 from mixgrid.errors import Incomplete, Regression
-from mixgrid.plan.grid import DEFAULT_STORE, resolve
+from mixgrid.plan.grid import open_store, resolve
 from mixgrid.store import Store
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def gate(
 
 
 def _open(url: str | None) -> Store:
-    opened = Store.open(url or DEFAULT_STORE)
+    opened = open_store(url)
     opened.check(write=False)
     return opened
 

@@ -15,7 +15,7 @@ from mixgrid.corpora.catalogue import load_corpora
 from mixgrid.engines.checkpoints import resolve as resolve_checkpoint
 from mixgrid.errors import UserError, allowed
 from mixgrid.manifest import load_models, model_entry
-from mixgrid.plan.grid import DEFAULT_STORE
+from mixgrid.plan.grid import open_store
 from mixgrid.plan.trace import Trace, trace
 from mixgrid.store import Store
 from mixgrid.tasks import TASKS
@@ -70,7 +70,7 @@ def corpora(manifests: Catalogue = HERE, json: AsJson = False) -> None:
 
 def show(item_id: str, store: StoreUrl = None, namespace: Namespace = "main", json: AsJson = False) -> None:
     """Print an item's prompt, raw output, parse and gold for every run that asked it."""
-    opened = Store.open(store or DEFAULT_STORE)
+    opened = open_store(store)
     opened.check(write=False)
     found, warnings = trace(opened, namespace, item_id)
     warn(warnings)
@@ -130,7 +130,7 @@ def _text_of(file: str) -> str:
 
 def doctor(store: StoreUrl = None, manifests: Catalogue = HERE, json: AsJson = False) -> None:
     """Check Python, Ray, engine, model, store and disk, and say how to mend what fails."""
-    opened = Store.open(store or DEFAULT_STORE)
+    opened = open_store(store)
     checks: list[tuple[str, Callable[[], str]]] = [
         ("python", _python),
         ("ray", lambda: _installed("ray", "pip install -e .")),

@@ -20,13 +20,12 @@ from mixgrid.corpora.snapshot import load as load_items
 from mixgrid.errors import UserError
 from mixgrid.plan.declared import declared
 from mixgrid.plan.estimate import estimate as estimate_of
-from mixgrid.plan.grid import DEFAULT_STORE, Grid, resolve
+from mixgrid.plan.grid import Grid, open_store, resolve
 from mixgrid.plan.pending import listing
 from mixgrid.plan.progress import Status
 from mixgrid.plan.progress import status as status_of
 from mixgrid.plan.summary import grid_warnings, summary
 from mixgrid.records import Receipt
-from mixgrid.store import Store
 
 if TYPE_CHECKING:
     from mixgrid.reduce import Reduction
@@ -66,7 +65,7 @@ def run(
     limit: Limit = None,
     max_failed: Annotated[
         float, typer.Option(min=0, max=1, help="Exit 3 where more than this share of a run failed.")
-    ] = 1.0,
+    ] = 0.5,
     json: AsJson = False,
 ) -> None:
     """Ask everything that the grid lacks, on the cluster of RAY_ADDRESS or on a local Ray. Resumes by itself."""
@@ -99,7 +98,7 @@ def status(
         grid.store.check(write=False)
         found = status_of(grid.store, grid.manifest.namespace, grid.sizes)
     else:
-        opened = Store.open(store or DEFAULT_STORE)
+        opened = open_store(store)
         opened.check(write=False)
         found = status_of(opened, namespace)
     if json:
@@ -149,12 +148,16 @@ def reduction_of(grid: Grid) -> "Reduction":
     from mixgrid.reduce import reduce as reduce_runs
 
     grid.store.check()
+    if on_ray := bool(os.environ.get("RAY_ADDRESS")):
+        from mixgrid.pool import connect
+
+        connect()
     languages, switching = (
         None if names is None else tuple(names) for names in (grid.manifest.languages, grid.manifest.switching)
     )
     options = Options(
         comparisons=declared(grid.manifest, grid.path),
-        on_ray=bool(os.environ.get("RAY_ADDRESS")),
+        on_ray=on_ray,
         languages=languages,
         switching=switching,
     )

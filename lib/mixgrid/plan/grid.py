@@ -15,6 +15,7 @@ from mixgrid.engines.checkpoints import identity
 from mixgrid.errors import UserError
 from mixgrid.manifest import Manifest, ModelEntry, Resources
 from mixgrid.plan.cells import Absent, absent, runs_of, speaks
+from mixgrid.plan.declared import declared
 from mixgrid.plan.names import beside, check_there, load_checked, models_of
 from mixgrid.prompts import Prompts
 from mixgrid.records import Item, Run, Sampling
@@ -95,6 +96,10 @@ class Grid:
             for key, runs in by_prompts.items()
             for task in [TASKS[key[2]]]
         )
+
+    def left_out(self) -> list[str]:
+        """A sentence for each task that takes only some of a corpus's items, as for a misspelt label."""
+        return [sentence for part in self.slices for task in self.manifest.tasks if (sentence := _left_out(part, task))]
 
     def takes(self, run: Run, item: Item) -> bool:
         """Whether the run asks the item: a regional model leaves out what is not in its languages."""
@@ -187,12 +192,18 @@ def run_digest(entry: ModelEntry, sampling: Sampling, setting: Setting) -> str:
     return digest([made_by, asked, entry.context_length, {**vars(sampling)}, canned])[:32]
 
 
+def open_store(url: str | None) -> Store:
+    """The store at a URL; None, but not an empty one (an unset variable, say), means the default."""
+    return Store.open(DEFAULT_STORE if url is None else url)
+
+
 def resolve(path: str | Path, store_url: str | None = None) -> Grid:
     """Load a manifest and find all that it names; UserError names what is not there and what is."""
     path = Path(path)
     manifest = load_checked(path)
+    declared(manifest, path)  # a comparison that cannot be made is told before anything is paid for
     models = models_of(manifest, path)
-    store = Store.open(store_url or manifest.store or DEFAULT_STORE)
+    store = open_store(manifest.store if store_url is None else store_url)
     prompts = Prompts(beside(path, manifest.templates, "templates") if manifest.templates else None)
     grid = Grid(manifest, path, models, tuple(_slices(manifest, path)), store, prompts)
     grid.check_shots()
@@ -214,3 +225,13 @@ def _slices(manifest: Manifest, path: Path) -> Iterator[Slice]:
 
 def _taken(value: str, wanted: list[str] | None) -> bool:
     return wanted is None or value in wanted
+
+
+def _left_out(part: Slice, task: str) -> str:
+    """What a task does not take of a corpus of which it takes some; empty where it takes all or nothing."""
+    lost = [item for item in part.items if not TASKS[task].accepts(item)]
+    if not lost or len(lost) == len(part.items):
+        return ""
+    labels = ", ".join(sorted({repr(item.label) for item in lost})[:5])
+    where = f"corpus '{part.corpus}', split '{part.split}'"
+    return f"{where}: task '{task}' does not take {len(lost)} of {len(part.items)} items (labels: {labels})"

@@ -5,6 +5,7 @@ for lacking in pending(grid, group, runs, have): lacking.copies, lacking.work
 """
 
 import hashlib
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +15,9 @@ from mixgrid.plan.grid import Grid, Group
 from mixgrid.plan.layout import of_model, predictions_root
 from mixgrid.plan.requests import Rendered, chunks, rendered, request_of
 from mixgrid.records import Request, Run, Work
-from mixgrid.store import Part, PartListing, Store
+from mixgrid.store import Part, PartListing, Store, TornError
+
+log = logging.getLogger(__name__)
 
 _COLUMNS = ["run_id", "item_id", "request_id", "status"]
 
@@ -68,10 +71,14 @@ def listing(store: Store, namespace: str) -> PartListing:
 
 
 def answered(store: Store, parts: Sequence[Part], model: str) -> Answered:
-    """The index of a model's rows."""
+    """The index of a model's rows. A file that only looks like a part is named, and what it might hold is pending."""
     found = Answered([part for part in parts if of_model(part.key, model)])
     for n, part in enumerate(found.parts):
-        columns = store.read(part, _COLUMNS).to_pydict()
+        try:
+            columns = store.read(part, _COLUMNS).to_pydict()
+        except TornError as error:
+            log.warning("%s", error)
+            continue
         for run_id, item_id, request_id, status in zip(*(columns[name] for name in _COLUMNS), strict=True):
             found.done[_key(run_id, item_id, request_id)] = status == "failed"
             found.source.setdefault(bytes.fromhex(request_id), n)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from mixgrid.plan.layout import outcome_key, predictions_root, run_folder
@@ -57,16 +58,14 @@ def run_ids(store: Store, namespace: str) -> list[str]:
 def status(store: Store, namespace: str, runs: Mapping[str, int] | None = None) -> list[Status]:
     """How far each run is; `runs`: these alone, and the rows that each is to have where its plan is not frozen yet."""
     wanted = dict.fromkeys(run_ids(store, namespace), 0) if runs is None else runs
-    published = {run_id: _published(store, namespace, run_id) for run_id in wanted}
     parts = store.parts(predictions_root(namespace)).whole
+    told = {run_id: _published(store, namespace, run_id) for run_id in wanted}
+    there = {part.digest for part in parts}  # counts of a part that is gone count no more
+    published = {run_id: [p for p in known if p.part in there] for run_id, known in told.items()}
     silent = _silent(store, namespace, parts, published)
     planned = {r: sum(p.rows for p in store.parts(run_folder(namespace, r), "requests").whole) for r in wanted}
-    return [
-        _status(
-            r, planned[r] or wanted[r], published[r], _done(store, namespace, r, planned[r], published[r], silent[r])
-        )
-        for r in wanted
-    ]
+    done = {r: _done(store, namespace, r, planned[r], published[r], silent[r]) for r in wanted}
+    return [_status(r, max(planned[r], wanted[r]), published[r], done[r], _rates(told[r])) for r in wanted]
 
 
 def _published(store: Store, namespace: str, run_id: str) -> list[Progress]:
@@ -85,7 +84,7 @@ def _silent(store: Store, namespace: str, parts: Sequence[Part], published: dict
     rows = Counter[str]()
     for part in parts:
         if told[part.digest] < part.rows:
-            rows.update(store.read(part, ["run_id"])["run_id"].to_pylist())
+            rows.update(_ids(store, part)["run_id"].to_pylist())
             for run_id, known in published.items():
                 rows[run_id] -= sum(p.done for p in known if p.part == part.digest)
     return rows
@@ -100,9 +99,17 @@ def _done(store: Store, namespace: str, run_id: str, planned: int, known: Sequen
         return min(told, planned)
     ids: set[str] = set()
     for part in store.parts(predictions_root(namespace)).whole:
-        rows = store.read(part, ["run_id", "item_id"])
+        rows = _ids(store, part)
         ids.update(rows.filter(pc.equal(rows["run_id"], run_id))["item_id"].to_pylist())
     return min(len(ids), planned)
+
+
+def _ids(store: Store, part: Part) -> pa.Table:
+    """Whose rows a part holds; a foreign file under a part's name holds none."""
+    try:
+        return store.read(part, ["run_id", "item_id"])
+    except TornError:
+        return pa.table({"run_id": pa.array([], pa.string()), "item_id": pa.array([], pa.string())})
 
 
 def _settled(store: Store, namespace: str, run_id: str, planned: int) -> bool:
@@ -113,10 +120,12 @@ def _settled(store: Store, namespace: str, run_id: str, planned: int) -> bool:
         return False
 
 
-def _status(run_id: str, planned: int, known: Sequence[Progress], done: int) -> Status:
+def _status(
+    run_id: str, planned: int, known: Sequence[Progress], done: int, rates: tuple[float | None, float | None]
+) -> Status:
     total = {name: sum(getattr(p, name) for p in known) for name in COUNTED}
     total["done"] = done
-    rows_per_s, tokens_per_s = _rates(known)
+    rows_per_s, tokens_per_s = rates
     pending = planned - total["done"]
     eta = pending / rows_per_s if rows_per_s else None
     return Status(run_id, planned, pending=pending, tokens_per_s=tokens_per_s, eta_s=eta, **total)

@@ -135,7 +135,8 @@ class _Tally:
 
 def grid_warnings(grid: Grid) -> Iterator[str]:
     """What a grid asks that its maker may not have meant."""
-    return design_warnings(decoding(grid.runs), grid.absent(), len(grid.manifest.seeds))
+    yield from design_warnings(decoding(grid.runs), grid.absent(), len(grid.manifest.seeds))
+    yield from grid.left_out()
 
 
 def _counter(model: str, entry: ModelEntry, warnings: list[str]) -> Counter:

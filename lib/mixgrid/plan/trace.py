@@ -13,7 +13,7 @@ from mixgrid.plan.pending import listing
 from mixgrid.plan.progress import run_ids
 from mixgrid.records import Item, Message, Prediction, Prompt, Request, Run, Sampling
 from mixgrid.schemas import from_table
-from mixgrid.store import Store, StoreError
+from mixgrid.store import Store, StoreError, TornError
 from mixgrid.tasks import TASKS
 
 
@@ -88,7 +88,10 @@ def _prediction(store: Store, namespace: str, run: Run, request: Request) -> Pre
     """The run's row for the request; of several, the one that counts: the lowest digest."""
     rows: list[Prediction] = []
     for part in store.parts(predictions_folder(namespace, run)).whole:
-        ids = store.read(part, ["run_id", "request_id"])
+        try:
+            ids = store.read(part, ["run_id", "request_id"])
+        except TornError:  # a foreign file under a part's name
+            continue
         if pc.any(
             pc.and_(pc.equal(ids["run_id"], run.run_id), pc.equal(ids["request_id"], request.request_id))
         ).as_py():

@@ -14,7 +14,7 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mixgrid.store.base import Entry, StoreError
+from mixgrid.store.base import Entry, StoreError, TornError
 
 _NAME = re.compile(r"(?:.*/)?(?P<stem>[^/]+)-(?P<digest>[0-9a-f]{16})-(?P<rows>\d+)-(?P<size>\d+)\.parquet", re.ASCII)
 
@@ -82,18 +82,18 @@ def encode(table: pa.Table) -> bytes:
 
 
 def decode(key: str, source: bytes | io.RawIOBase, columns: Sequence[str] | None) -> pa.Table:
-    """The rows of one file, all columns or only those named (in that order); StoreError where it is not that file."""
+    """The rows of one file, all columns or only those named (in that order); TornError where it is not that file."""
     part = Part.named(key)
     if part is not None and isinstance(source, bytes) and _digest(source) != part.digest:
-        raise StoreError(f"{key!a} does not hold the bytes that its name promises: delete it and run again")
+        raise TornError(f"{key!a} does not hold the bytes that its name promises: delete it and run again")
     try:
         file = pq.ParquetFile(io.BytesIO(source) if isinstance(source, bytes) else source, pre_buffer=True)
         _refuse_missing(key, columns or (), file.schema_arrow.names)
         table = file.read(columns=None if columns is None else list(columns))
     except (pa.ArrowException, OSError) as error:
-        raise StoreError(f"{key!a} is not a readable Parquet file ({error}): delete it and run again") from error
+        raise TornError(f"{key!a} is not a readable Parquet file ({error}): delete it and run again") from error
     if part is not None and table.num_rows != part.rows:
-        raise StoreError(f"{key!a} holds {table.num_rows} rows, its name says {part.rows}: delete it and run again")
+        raise TornError(f"{key!a} holds {table.num_rows} rows, its name says {part.rows}: delete it and run again")
     return table if columns is None else table.select(list(columns))
 
 
@@ -128,7 +128,7 @@ class RangedFile(io.RawIOBase):
             return b""
         data = self._fetch(self._at, end)
         if len(data) != end - self._at:
-            raise StoreError(f"{self._key!a} is torn: of its bytes {self._at} to {end} it holds {len(data)}")
+            raise TornError(f"{self._key!a} is torn: of its bytes {self._at} to {end} it holds {len(data)}")
         self._at = end
         return data
 
