@@ -456,7 +456,9 @@ def test_ray_gives_the_same(grid: Grid, tmp_path: Path) -> None:
     other = Grid(Store.open(str(tmp_path / "other")))
     other.freeze()
     other.fill()
-    ray.init(num_cpus=1, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    ray.init(  # "local": a head that another test killed may have left its address behind
+        address="local", num_cpus=1, include_dashboard=False, logging_level="ERROR", log_to_driver=False
+    )
     try:
         assert other.reduce(Options(draws=Draws(0), on_ray=True)).scores == here.scores
     finally:
