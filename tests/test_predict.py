@@ -238,11 +238,12 @@ def test_bad_input_ends_before_an_engine_is_started(tmp_path: Path, no_engine: N
 
 def test_the_command_runs_it_and_ends_with_the_outcome_s_code(tmp_path: Path, mixgrid: Mixgrid) -> None:
     grid = open_grid(tmp_path, models=toy(refused_share=0.5))
-    ended = mixgrid("run", grid.path, "--store", grid.store.url, "--json")
+    lenient = ("--max-failed", 1)  # which half the engine refuses is by the prompts' hashes: a run may lose more of it
+    ended = mixgrid("run", grid.path, "--store", grid.store.url, *lenient, "--json")
     assert ended.code == 0
     fields = {name: ended.json[name] for name in ("planned", "done", "asked", "copied", "engines_started")}
     assert fields == {"planned": 24, "done": 24, "asked": 24, "copied": 0, "engines_started": 1}
-    text = mixgrid("run", grid.path, "--store", grid.store.url)
+    text = mixgrid("run", grid.path, "--store", grid.store.url, *lenient)
     assert "24 of 24 rows done" in text.out
     assert "this call asked 0, copied 0, started 0 engines" in text.out
     ended = mixgrid("run", grid.path, "--store", grid.store.url, "--max-failed", 0.1)
