@@ -12,6 +12,7 @@ import pytest
 from mixgrid.actor import DEAD, EngineActor, commit, pack
 from mixgrid.actor import predictions as rows_of
 from mixgrid.engines.base import Answer, EngineSpec
+from mixgrid.engines.canned import CannedEngine
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
 from mixgrid.plan.pending import counts, listing
@@ -125,6 +126,21 @@ def test_how_requests_are_cut_into_blocks_does_not_change_their_answers(tmp_path
     assert receipts[0].rows == 24
     answers = [{(row.run_id, row.item_id): row.text for row in predictions(grid)} for grid in (one, two)]
     assert answers[0] == answers[1]
+
+
+def test_what_the_engine_leaves_unanswered_stays_pending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = frozen_grid(tmp_path)
+    whole = CannedEngine.answer
+    monkeypatch.setattr(CannedEngine, "answer", lambda self, asks: [*whole(self, asks)[:-1], None])
+    receipts = ask(grid, size=5)  # 24 rows: four blocks of five, one of four
+    assert [receipt.rows for receipt in receipts] == [4, 4, 4, 4, 3]
+    assert sum(count.pending for count in counts(grid).values()) == 5
+    monkeypatch.setattr(CannedEngine, "answer", lambda self, asks: [None for _ in asks])
+    (nothing,) = ask(grid)
+    assert (nothing.part, nothing.rows) == ("", 0)
+    assert len(predictions(grid)) == 19
+    monkeypatch.setattr(CannedEngine, "answer", whole)
+    assert [receipt.rows for receipt in ask(grid)] == [5]
 
 
 DYING = """

@@ -35,7 +35,7 @@ class EngineActor:
         self._engine = build(spec)
 
     def __call__(self, block: pa.Table) -> pa.Table:
-        """Answer a packed block of Work (all of one corpus and task), commit the part, give its Receipt."""
+        """Answer a packed block of Work (all of one corpus and task), commit what was answered, give the Receipt."""
         began_ms = _now_ms()
         work = unpack(block)
         try:
@@ -43,8 +43,10 @@ class EngineActor:
         except EngineDied as death:
             log.error("%s", death)
             os._exit(DEAD)  # a live actor around a dead engine would be given the same block for ever
-        pairs = [(w, a) for w, a in zip(work, answers, strict=True)]
+        pairs = [(w, a) for w, a in zip(work, answers, strict=True) if a]  # None: not answered, so it stays pending
         rows = [p for w, a in pairs for p in predictions(self._runs, w, a, self._engine.fingerprint)]
+        if not rows:
+            return to_table(Receipt, [Receipt("", began_ms, _now_ms(), 0, 0, 0, 0, 0, 0)])
         return to_table(Receipt, [commit(self._store, self._namespace, self._runs, rows, began_ms)])
 
     def _ask(self, work: Work) -> Ask:

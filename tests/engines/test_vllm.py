@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mixgrid.engines import build
-from mixgrid.engines.base import Answer, Ask, Engine, EngineDied, EngineSpec
+from mixgrid.engines.base import Answer, Ask, EngineDied, EngineSpec
 from mixgrid.engines.checkpoints import resolve
+from mixgrid.engines.vllm import VllmEngine
 from mixgrid.manifest import ModelEntry, load_models
 from mixgrid.records import Message, Sampling
 
@@ -29,8 +29,8 @@ def entry() -> ModelEntry:
 
 
 @pytest.fixture(scope="module")
-def engine(entry: ModelEntry) -> Iterator[Engine]:
-    loaded = build(EngineSpec(MODEL, entry))
+def engine(entry: ModelEntry) -> Iterator[VllmEngine]:
+    loaded = VllmEngine(EngineSpec(MODEL, entry))
     yield loaded
     loaded.close()
 
@@ -44,7 +44,7 @@ def texts(answers: list[Answer]) -> list[str]:
     return [answer.text for answer in answers]
 
 
-def test_one_bad_row_never_fails_a_batch(engine: Engine) -> None:
+def test_one_bad_row_never_fails_a_batch(engine: VllmEngine) -> None:
     asks = [ask("Say yes."), ask("word " * 400), ask("a lone surrogate \ud800"), ask("Say no.")]
     answers = engine.answer(asks)
     assert [(a.status, a.reason) for a in answers] == [
@@ -58,7 +58,7 @@ def test_one_bad_row_never_fails_a_batch(engine: Engine) -> None:
     assert answers[0].completion_tokens > 0
 
 
-def test_three_seeds_differ_and_one_seed_twice_does_not(engine: Engine) -> None:
+def test_three_seeds_differ_and_one_seed_twice_does_not(engine: VllmEngine) -> None:
     warm = {"temperature": 0.9, "max_tokens": 12}
     first = texts(engine.answer([ask(QUESTION, seed, **warm) for seed in (1, 2, 3)]))
     again = texts(engine.answer([ask(QUESTION, seed, **warm) for seed in (3, 1, 2)]))
@@ -66,7 +66,7 @@ def test_three_seeds_differ_and_one_seed_twice_does_not(engine: Engine) -> None:
     assert again == [first[2], first[0], first[1]]
 
 
-def test_batches_from_several_threads_are_answered_together_and_in_their_own_order(engine: Engine) -> None:
+def test_batches_from_several_threads_are_answered_together_and_in_their_own_order(engine: VllmEngine) -> None:
     batches = [[ask(f"Repeat the number {n * 10 + k}.", max_tokens=6) for k in range(6)] for n in range(4)]
     alone = [texts(engine.answer(batch)) for batch in batches]
     found: dict[int, list[str]] = {}
@@ -81,7 +81,7 @@ def test_batches_from_several_threads_are_answered_together_and_in_their_own_ord
     assert [found[n] for n in range(4)] == alone
 
 
-def test_an_answer_is_held_to_a_form(engine: Engine) -> None:
+def test_an_answer_is_held_to_a_form(engine: VllmEngine) -> None:
     asks = [
         ask(QUESTION, seed, temperature=1.0, regex="<raspuns>(satiră|factual)</raspuns>", max_tokens=24)
         for seed in range(6)
@@ -89,7 +89,7 @@ def test_an_answer_is_held_to_a_form(engine: Engine) -> None:
     assert set(texts(engine.answer(asks))) <= {"<raspuns>satiră</raspuns>", "<raspuns>factual</raspuns>"}
 
 
-def test_a_prompt_that_was_there_before_comes_from_the_cache(engine: Engine) -> None:
+def test_a_prompt_that_was_there_before_comes_from_the_cache(engine: VllmEngine) -> None:
     text = "Once more: " + QUESTION * 3
     engine.answer([ask(text)])
     (again,) = engine.answer([ask(text, max_tokens=7)])
@@ -100,12 +100,12 @@ def test_a_prompt_that_was_there_before_comes_from_the_cache(engine: Engine) -> 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # its stack trace is for the log
 def test_when_the_engine_dies_nobody_waits_for_ever(entry: ModelEntry, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last test here: one process holds one engine, so this one's step is broken after the others are done."""
-    dying = build(EngineSpec(MODEL, entry))
+    dying = VllmEngine(EngineSpec(MODEL, entry))
 
     def step() -> None:
         raise RuntimeError("no memory left")
 
-    monkeypatch.setattr(dying._engine, "step", step)  # type: ignore[attr-defined]
+    monkeypatch.setattr(dying._engine, "step", step)
     for _ in range(2):
         with pytest.raises(EngineDied, match="no memory left"):
             dying.answer([ask("Hello."), ask("Hello again.")])

@@ -1,7 +1,8 @@
 """What an engine is: something that answers prompts, one answer for each, called from several threads at once.
 
-An engine never raises for one bad row: it answers with `status="failed"` and a reason. What it raises is trouble with
-the engine or the transport itself, and the rows that it was asked stay pending.
+An engine never raises for one bad row: it answers with `status="failed"` and a reason, or with None where the request
+was not answered and stays pending (transport trouble that outlasted its tries, a budget that does not allow it). What it
+raises is trouble with the engine itself, and all the rows that it was asked stay pending.
 """
 
 import importlib.metadata
@@ -63,8 +64,8 @@ class Engine(Protocol):
 
     fingerprint: str
 
-    def answer(self, asks: Sequence[Ask]) -> list[Answer]:
-        """The answers, in the order of `asks`. Thread-safe; calls that overlap keep the engine busy."""
+    def answer(self, asks: Sequence[Ask]) -> Sequence[Answer | None]:
+        """The answers, in the order of `asks`; None: still pending. Thread-safe; overlapping calls keep it busy."""
         ...
 
     def close(self) -> None:
