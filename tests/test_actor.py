@@ -11,13 +11,13 @@ import pytest
 
 from mixgrid.actor import DEAD, EngineActor, commit, pack
 from mixgrid.actor import predictions as rows_of
-from mixgrid.engines.base import Answer, EngineSpec
+from mixgrid.engines.base import EngineSpec
 from mixgrid.engines.canned import CannedEngine
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
 from mixgrid.plan.pending import counts, listing
 from mixgrid.plan.progress import status
-from mixgrid.records import Receipt
+from mixgrid.records import Answer, Receipt
 from mixgrid.schemas import from_table
 from mixgrid.store import Store, StoreError
 from tests.helpers import NS, TOY, ask, open_grid, pending_work, predictions, small_grid

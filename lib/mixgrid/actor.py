@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from mixgrid.engines import build
-from mixgrid.engines.base import Answer, Ask, EngineDied, EngineSpec
+from mixgrid.engines.base import Ask, EngineDied, EngineSpec
 from mixgrid.plan.layout import predictions_folder
 from mixgrid.plan.progress import COUNTED, publish
-from mixgrid.records import Prediction, Progress, Receipt, Request, Run, Work
+from mixgrid.records import Answer, Prediction, Progress, Receipt, Request, Run, Work
 from mixgrid.schemas import from_table, to_table
 from mixgrid.store import Part, Store
 from mixgrid.tasks import TASKS

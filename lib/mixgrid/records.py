@@ -178,6 +178,25 @@ class Receipt:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What came back for one request. `text` is raw: reasoning inside it is split off by parse.py, not here."""
+
+    text: str = ""
+    reasoning: str | None = None
+    status: Outcome = "ok"
+    reason: FailReason = ""
+    finish_reason: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float = 0.0
+    latency_s: float = 0.0
+    seed_honoured: bool | None = None
+    system_folded: bool = False
+
+
+@dataclass(frozen=True)
 class Prediction:
     """What came back for one (run, item), as it came. Parsing is not part of it."""
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixgrid.engines import ENGINES, build
-from mixgrid.engines.base import Answer, Ask, Engine, EngineSpec, fold_system
+from mixgrid.engines.base import Ask, Engine, EngineSpec, fold_system
 from mixgrid.manifest import ModelEntry
-from mixgrid.records import Message, Prediction, Sampling
+from mixgrid.records import Answer, Message, Prediction, Sampling
 
 LIGHT = ("canned",)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mixgrid.engines.base import Answer, Ask, EngineSpec
+from mixgrid.engines.base import Ask, EngineSpec
 from mixgrid.parse import thoughts
-from mixgrid.records import Prediction
+from mixgrid.records import Answer, Prediction
 from mixgrid.tasks import TASKS
 from mixgrid.tasks.base import Raw
 from tests.helpers import TOY, ask, open_grid, predictions

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from mixgrid.engines.base import Answer, Ask, EngineDied, EngineSpec
+from mixgrid.engines.base import Ask, EngineDied, EngineSpec
 from mixgrid.engines.checkpoints import resolve
 from mixgrid.engines.vllm import VllmEngine
 from mixgrid.manifest import ModelEntry, load_models
-from mixgrid.records import Message, Sampling
+from mixgrid.records import Answer, Message, Sampling
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600)]
 

@@ -1,8 +1,8 @@
 """What an engine is: something that answers prompts, one answer for each, called from several threads at once.
 
 An engine never raises for one bad row: it answers with `status="failed"` and a reason, or with None where the request
-was not answered and stays pending (transport trouble that outlasted its tries, a budget that does not allow it). What it
-raises is trouble with the engine itself, and all the rows that it was asked stay pending.
+was not answered and stays pending (transport trouble that outlasted its tries, a budget that is used up). What it raises
+is trouble with the engine itself, and all the rows that it was asked stay pending.
 """
 
 import importlib.metadata
@@ -12,7 +12,7 @@ from typing import Protocol
 
 from mixgrid.errors import MixgridError
 from mixgrid.manifest import ModelEntry
-from mixgrid.records import FailReason, Message, Outcome, Sampling
+from mixgrid.records import Answer, Message, Sampling
 
 
 class EngineDied(MixgridError):  # noqa: N818 (an event with an exit, as the other errors here)
@@ -38,25 +38,6 @@ class Ask:
     sampling: Sampling
     seed: int | None
     thinking: bool | None = None
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came back for one request. `text` is raw: reasoning inside it is split off by parse.py, not here."""
-
-    text: str = ""
-    reasoning: str | None = None
-    status: Outcome = "ok"
-    reason: FailReason = ""
-    finish_reason: str = ""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    reasoning_tokens: int = 0
-    cached_tokens: int = 0
-    cost_usd: float = 0.0
-    latency_s: float = 0.0
-    seed_honoured: bool | None = None
-    system_folded: bool = False
 
 
 class Engine(Protocol):

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mixgrid.engines.base import Answer, Ask, EngineDied, EngineSpec, fold_system
+from mixgrid.engines.base import Ask, EngineDied, EngineSpec, fold_system
+from mixgrid.records import Answer
 from mixgrid.schemas import digest
 
 CHANGES_ANSWERS = ("answers", "malformed_share", "refused_share")  # the other modes change how they come about

@@ -16,9 +16,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from mixgrid.engines.base import Answer, Ask, EngineDied, EngineSpec, cpu_build
+from mixgrid.engines.base import Ask, EngineDied, EngineSpec, cpu_build
 from mixgrid.engines.chat import ChatTokenizer
 from mixgrid.engines.checkpoints import resolve
+from mixgrid.records import Answer
 
 # Arguments of vLLM that can change an answer and so have no place in `engine_args`, which are no part of a request's
 # identity; and the key of the model's entry that says the same, if there is one.
