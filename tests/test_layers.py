@@ -19,7 +19,7 @@ ROOMS = (
     ("", "errors"),
     ("schemas",),
     ("records", "languages"),
-    ("store", "manifest"),
+    ("store", "manifest", "yamlfile"),
     ("prompts", "parse", "pricing", "budget"),
     FAMILIES,  # and these never from each other
     ("significance",),

@@ -7,8 +7,8 @@ import pytest
 
 from mixgrid.compare.gate import Policy, needs_earlier, violations
 from mixgrid.errors import UserError
-from mixgrid.manifest import read_yaml
 from mixgrid.records import Side, Test
+from mixgrid.yamlfile import read_yaml
 from tests.report.test_report import score
 
 

@@ -65,7 +65,7 @@ def gate(
     from mixgrid import compare as flow
     from mixgrid.compare.gate import Policy, needs_earlier, violations
     from mixgrid.errors import UserError
-    from mixgrid.manifest import read_yaml
+    from mixgrid.yamlfile import read_yaml
 
     rules = read_yaml(policy, Policy)
     if needs_earlier(rules) and not against:

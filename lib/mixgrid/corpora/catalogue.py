@@ -21,7 +21,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from mixgrid.errors import UserError, allowed
-from mixgrid.manifest import Frozen, Name, read_yaml
+from mixgrid.manifest import Frozen, Name
+from mixgrid.yamlfile import read_yaml
 
 SWITCHING = ("dependency", "llm", "none", "phrase", "random")  # what an item's `switching` may be
 
