@@ -16,6 +16,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
@@ -40,7 +41,8 @@ T = TypeVar("T")
 _HINTS: dict[type[Any], dict[str, Any]] = {}
 
 _ARROW: dict[type, pa.DataType] = {
-    str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_(), datetime: pa.timestamp("us", tz="UTC")
+    str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_(), datetime: pa.timestamp("us", tz="UTC"),
+    Decimal: pa.decimal128(38, 12),
 }  # fmt: skip
 
 

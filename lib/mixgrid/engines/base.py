@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from mixgrid.budget.base import Purse
 from mixgrid.errors import MixgridError
 from mixgrid.manifest import ModelEntry
 from mixgrid.records import Answer, Message, Sampling
@@ -27,6 +28,7 @@ class EngineSpec:
     entry: ModelEntry
     gpus: int = 0  # of the cluster for each engine: its tensor parallel size; 0: it runs on CPUs
     replicas: int = 1  # on this cluster; CPU engines share the cores among them
+    purse: Purse | None = None  # a priced engine's access to the sweep's money; without one it must not send
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,77 @@
+"""What a paid engine sees of the ledger: a purse. Money is Decimal, in USD.
+
+    hold = purse.reserve(request_id, price.worst_case(prompt_bound(messages), max_tokens))
+    if hold is None: the row stays pending (answer None), and nothing is sent
+    send; then exactly one of
+        purse.settle(hold, attempt)     billed: an answer, or a failure that the provider charges for
+        purse.release(hold, attempt)    for sure not billed: refused with 4xx before any work, never connected
+        purse.keep(hold, attempt)       nobody knows: sent, and then a timeout, a reset, half an answer
+
+Each try of a request is an attempt of its own with its own hold. A bill above its hold is settled as it is, and the
+purse stops the sweep. `reserve` may wait (for money that is held by requests in flight, for the authority), the other
+three for one write to the store: call them from a thread, and hold no slot of the provider's concurrency meanwhile.
+"""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Literal, Protocol
+
+from mixgrid.pricing import Price
+from mixgrid.records import Answer
+
+Ending = Literal["settled", "released", "kept"]
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Money held back for one attempt, on the budget of the UTC day on which it was reserved."""
+
+    hold_id: str  # also the attempt's id
+    request_id: str
+    usd: Decimal
+    day: date
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try of one request, as it went. The ledger fills in `ending`, `reserved_usd`, `attempt_id` and `wallet`."""
+
+    request_id: str
+    model: str  # of the manifest
+    provider: str  # that answered, as it names itself; else the host that was asked
+    http_status: int | None  # None: no status line came back
+    usage: str  # JSON as sent; empty: none came
+    body: str  # as sent; the key is never in it
+    price: Price
+    billed_usd: Decimal | None  # None: not billed, or not known
+    known_by: str  # reported, priced, assumed; empty where nothing was billed
+    error: str  # empty where there is an answer
+    sent_at: datetime
+    ended_at: datetime
+    answer: Answer | None
+    response_id: str = ""  # the provider's own id of the answer: twice the same is one bill
+    ending: Ending = "kept"
+    attempt_id: str = ""
+    wallet: str = ""
+    reserved_usd: Decimal = Decimal(0)
+    day: str = ""  # ISO, UTC: whose cap it counts for
+
+
+class Purse(Protocol):
+    """One engine's access to the sweep's money; safe to call from many threads at once."""
+
+    def reserve(self, request_id: str, usd: Decimal) -> Hold | None:
+        """Hold back the most that one attempt can cost; None where the budget does not allow it."""
+
+    def settle(self, hold: Hold, attempt: Attempt) -> None:
+        """Book `attempt.billed_usd` and the whole answer; durable when it returns."""
+
+    def release(self, hold: Hold, attempt: Attempt) -> None:
+        """Give all of it back: it is certain that nothing was billed."""
+
+    def keep(self, hold: Hold, attempt: Attempt) -> None:
+        """Keep the reservation: it may have been billed."""
+
+    def close(self) -> None:
+        """Give back what is not held. The engine calls it when it ends."""
