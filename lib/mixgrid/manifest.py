@@ -7,10 +7,21 @@ this file. Whether a task, language or split exists is checked by plan.py, which
 """
 
 import re
+from datetime import date
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+)
 
 from mixgrid.errors import UserError, allowed
 from mixgrid.records import Sampling
@@ -18,6 +29,18 @@ from mixgrid.yamlfile import read_yaml
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]  # safe in a store key
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+def _decimal(value: object) -> object:
+    """The number as it was written: 0.1 is a tenth, not the nearest binary fraction."""
+    try:
+        return Decimal(str(value)) if isinstance(value, int | float | str) and not isinstance(value, bool) else value
+    except InvalidOperation:
+        raise ValueError("no number") from None
+
+
+Number = Annotated[Decimal, BeforeValidator(_decimal), Field(ge=0, allow_inf_nan=False)]
+Usd = Annotated[Number, Field(gt=0)]
 
 
 class Frozen(BaseModel):
@@ -71,6 +94,16 @@ class SamplingOverride(SamplingFields):
         return all(wanted in (None, value) for wanted, value in pairs)
 
 
+class PriceEntry(Frozen):
+    """A declared price in USD per million tokens; it wins over the price list."""
+
+    input: Number
+    output: Number  # reasoning is billed as output
+    cached_input: Number | None = None  # None: as input
+    batch_discount: Annotated[Number, Field(le=1)] = Decimal("0.5")
+    as_of: date | None = None  # the day on which you read it
+
+
 class ModelEntry(Frozen):
     """One model of the catalogue (manifests/models.yaml)."""
 
@@ -90,6 +123,7 @@ class ModelEntry(Frozen):
     languages: list[str] | None = None  # a regional model's own combinations; None: all
     gpus: dict[str, int] = {}  # GPUs needed, by kind
     engine_args: dict[str, bool | int | float | str | list[str]] = {}  # of speed and memory, never of answers
+    price: PriceEntry | Literal["free"] | None = None  # free: a server of your own; None: the price list's
     note: str = ""
 
     def template_arguments(self, thinking: bool | None) -> dict[str, bool | str]:
@@ -135,6 +169,14 @@ class Comparison(Frozen):
     b: dict[str, str]
 
 
+class Budget(Frozen):
+    """What a sweep of paid models may spend, in USD; every cap holds at every moment."""
+
+    usd: Usd
+    day: Usd | None = None  # in one UTC day
+    models: dict[str, Usd] = {}
+
+
 class LeaveOut(Frozen):
     """Runs that the product of a grid has and the grid does not: those that every list given here takes in."""
 
@@ -175,6 +217,7 @@ class Manifest(Frozen):
     resources: dict[str, Resources] = {}
     baseline: dict[str, str] = {}
     comparisons: list[Comparison] = []
+    budget: Budget | None = None
 
 
 class _Catalogue(Frozen):
