@@ -58,6 +58,14 @@ class Span:
 
 
 @dataclass(frozen=True)
+class Token:
+    """One word of a text whose languages people tagged; language "" where it belongs to none (a name, a number)."""
+
+    form: str
+    language: str
+
+
+@dataclass(frozen=True)
 class Item:
     """One row of a corpus. `item_hash` covers what a model can be shown; gold may be corrected without re-asking."""
 
@@ -81,6 +89,7 @@ class Item:
     references: tuple[str, ...] = ()
     domain: str | None = None
     spans: tuple[Span, ...] = ()
+    tokens: tuple[Token, ...] = ()  # gold language tags, for `describe`
     item_hash: str = ""
 
     def __post_init__(self) -> None:

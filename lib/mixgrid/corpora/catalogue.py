@@ -40,6 +40,14 @@ class Distractors(Frozen):
     last: str = "No correct answer"  # stands after them in every question
 
 
+class TokenColumns(Frozen):
+    """Gold language tags of words: two columns that hold as many values, as lists or as text cut at white space."""
+
+    form: str
+    language: str
+    tags: dict[str, str] = Field(default_factory=dict)  # the release's tag and ours; "" is no language, others stay
+
+
 class Columns(Frozen):
     """Which column holds which field. In JSON a name may be a path: `choices.text`, `answers.0.text`.
 
@@ -70,6 +78,7 @@ class Columns(Frozen):
     dialogue: str | None = None  # `speaker: text` lines, or a list of turns
     replies: str | None = None  # a list of links between turns by number: x is replied to by y
     spans: str | None = None  # a list of replaced spans
+    tokens: TokenColumns | None = None
 
 
 class SourceFile(Frozen):
@@ -100,7 +109,7 @@ class CorpusEntry(Frozen):
     files: list[SourceFile] = Field(default_factory=list)
     licence: str
     tasks: list[str]
-    format: Literal["csv", "tsv", "json", "jsonl", "parquet"] | None = None  # None: by the file's ending
+    format: Literal["conllu", "csv", "tsv", "json", "jsonl", "parquet"] | None = None  # None: by the file's ending
     quoting: Literal["minimal", "none"] = "minimal"  # none: a quotation mark in csv or tsv is text like any other
     records: str = ""  # json: the path to the rows, such as `data.dialogues.qas`; a row inherits what it lies in
     columns: Columns = Columns()

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mixgrid.corpora.base import RowError
+from mixgrid.corpora.catalogue import TokenColumns
+from mixgrid.records import Token
 
 YES_NO = {"yes": True, "1": True, "true": True, "no": False, "0": False, "false": False}
 
@@ -54,6 +56,19 @@ def strings(values: Mapping[str, Any], columns: list[str]) -> tuple[str, ...]:
     if len(found) == 1 and isinstance(found[0], list):
         found = found[0]
     return tuple(cell(value) or "" for value in found)
+
+
+def tokens(values: Mapping[str, Any], columns: TokenColumns) -> tuple[Token, ...]:
+    """Words with their language tags; a sentence without a single tag (None) belongs to no language."""
+    forms, tags = (_words(get(values, column)) for column in (columns.form, columns.language))
+    tags = tags if get(values, columns.language) is not None else [""] * len(forms)
+    if len(forms) != len(tags):
+        raise RowError(f"{len(forms)} words in {columns.form!r}, but {len(tags)} tags in {columns.language!r}")
+    return tuple(Token(form, columns.tags.get(tag, tag)) for form, tag in zip(forms, tags, strict=True))
+
+
+def _words(value: Any) -> list[str]:
+    return [cell(each) or "" for each in value] if isinstance(value, list) else (cell(value) or "").split()
 
 
 def yes_no(name: str, value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Rows of csv, tsv, JSON, JSONL and Parquet files, with every value as it stands in the file.
+"""Rows of CoNLL-U, csv, tsv, JSON, JSONL and Parquet files, with every value as it stands in the file.
 
 No type is inferred: `007`, `NA` and `None` stay what they are. Lines end at LF only, so U+2028 inside a string does not
 split a row. The encoding is decided here and nowhere else.
@@ -16,10 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mixgrid.corpora.base import BadRow
+from mixgrid.corpora.conllu import sentences
 from mixgrid.errors import UserError
 
 FORMATS = {
-    ".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".tsv": "tsv"
+    ".conllu": "conllu", ".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
+    ".tsv": "tsv",
 }  # fmt: skip
 
 
@@ -48,6 +50,8 @@ def rows(file: FileBytes) -> Iterator[Row | BadRow]:
         return _parquet(file)
     if file.format == "json":
         return _json(file)
+    if file.format == "conllu":
+        return _conllu(file)
     return _jsonl(file) if file.format == "jsonl" else _csv(file)
 
 
@@ -90,6 +94,12 @@ def _csv(file: FileBytes) -> Iterator[Row | BadRow]:
                 yield BadRow(file.path, number, f"{len(cells)} cells under {len(header)} columns")
     except csv.Error as error:
         yield BadRow(file.path, number + 1, f"not {file.format} from here on ({error}, near line {reader.line_num})")
+
+
+def _conllu(file: FileBytes) -> Iterator[Row | BadRow]:
+    """Sentences, numbered from 1; lines may end as in Windows."""
+    for number, sentence in enumerate(sentences(decode(file).replace("\r\n", "\n")), start=1):
+        yield BadRow(file.path, number, sentence) if isinstance(sentence, str) else Row(number, sentence)
 
 
 def _refuse_twice(file: FileBytes, header: list[str]) -> None:

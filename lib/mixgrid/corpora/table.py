@@ -11,8 +11,17 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from mixgrid.corpora.base import BadRow, RowError, settle
-from mixgrid.corpora.catalogue import SWITCHING, Columns, Corpus, CorpusEntry, Distractors, Scalar, SourceFile
-from mixgrid.corpora.cells import cell, get, strings, yes_no
+from mixgrid.corpora.catalogue import (
+    SWITCHING,
+    Columns,
+    Corpus,
+    CorpusEntry,
+    Distractors,
+    Scalar,
+    SourceFile,
+    TokenColumns,
+)
+from mixgrid.corpora.cells import cell, get, strings, tokens, yes_no
 from mixgrid.corpora.choices import options, right
 from mixgrid.corpora.nested import spans, turns
 from mixgrid.corpora.rows import FileBytes, Row, format_of, rows
@@ -102,6 +111,7 @@ def _item(mapping: _Map, row: Row) -> Item:
         references=tuple(r for r in strings(values, columns.references) if r.strip()),
         domain=_scalar(mapping, "domain", values),
         spans=spans(get(values, columns.spans), text) if columns.spans else (),
+        tokens=tokens(values, columns.tokens) if columns.tokens else (),
     )
 
 
@@ -175,6 +185,8 @@ def _declared(columns: Columns) -> dict[str, str]:
                 names = value
             case Distractors():
                 names = [value.column]
+            case TokenColumns():
+                names = [value.form, value.language]
             case _:
                 names = [value]
         found.update({name: field for name in names if name})
