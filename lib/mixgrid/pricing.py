@@ -1,18 +1,26 @@
 """What a paid request costs: prices by the million tokens, the worst case before it is sent, the bill after.
 
-    price = price_of(entry, "gpt-4o-mini")          # UserError: no price is known, so nothing may be sent
+    price = price_of(entry, "gpt", base_url)        # UserError: no price is known, so nothing may be sent
     price.worst_case(prompt_bound(messages), 2048)  # USD; what the ledger holds back
     bill(price, usage, reserved)                    # USD; the provider's own figure wins
 
 Money is Decimal, in USD, rounded up to 10⁻¹² (the finest that a ledger stores).
 """
 
+import importlib.metadata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from decimal import ROUND_CEILING, Decimal
 from typing import Any, Literal
 
+from mixgrid.errors import UserError
+from mixgrid.manifest import ModelEntry, PriceEntry
 from mixgrid.records import Message
+
+BATCH_ENGINE = "openai-batch"
+PRICED_ENGINES = ("openai", BATCH_ENGINE)  # engines that may cost money: each needs a price, or `price: free`
+OLD_AFTER_DAYS = 60  # a price list older than this is warned about
 
 ZERO = Decimal(0)
 _FINEST = Decimal("1e-12")
@@ -28,19 +36,23 @@ class Price:
     input: Decimal
     cached_input: Decimal
     output: Decimal
-    batch_discount: Decimal  # the share taken off in a batch: 0.5 is half price
     source: str  # the manifest, or the price list and its version
-    as_of: str  # ISO date of the list, or of the manifest's own `as_of`
+    as_of: str  # ISO date of the list, or of the manifest's own `as_of`; empty: not known
 
-    def worst_case(self, prompt_tokens: int, max_tokens: int, batch: bool = False) -> Decimal:
-        """The most that a request can cost: no token cached, every token of the answer used."""
-        return self.cost(Tokens(prompt_tokens, 0, max_tokens, 0), batch)
+    @property
+    def free(self) -> bool:
+        """Whether nothing can be billed."""
+        return not (self.input or self.cached_input or self.output)
 
-    def cost(self, tokens: "Tokens", batch: bool = False) -> Decimal:
+    def worst_case(self, prompt_tokens: int, max_tokens: int) -> Decimal:
+        """The most that a request can cost: no token cached (or all, should that cost more), all of the answer used."""
+        dearest = max(self.input, self.cached_input)
+        return round_up((prompt_tokens * dearest + max_tokens * self.output) / _MILLION)
+
+    def cost(self, tokens: "Tokens") -> Decimal:
         """Uncached input, cached input and output (reasoning is inside it), each at its own price."""
         usd = (tokens.prompt - tokens.cached) * self.input + tokens.cached * self.cached_input
-        usd += tokens.completion * self.output
-        return round_up(usd * (1 - self.batch_discount if batch else 1) / _MILLION)
+        return round_up((usd + tokens.completion * self.output) / _MILLION)
 
 
 @dataclass(frozen=True)
@@ -100,14 +112,92 @@ def reported_cost(usage: Mapping[str, Any] | None) -> Decimal | None:
     return round_up(usd) if usd.is_finite() and usd >= 0 else None
 
 
-def bill(price: Price, usage: Mapping[str, Any] | None, reserved: Decimal, batch: bool = False) -> Bill:
+def bill(price: Price, usage: Mapping[str, Any] | None, reserved: Decimal) -> Bill:
     """The bill of an answer. A usage that cannot be right costs the whole reservation: better over than under."""
     tokens, reported = read_usage(usage), reported_cost(usage)
     if reported is not None:
         return Bill(reported, "reported", tokens)
     if tokens is None:
         return Bill(reserved, "assumed", None)
-    return Bill(price.cost(tokens, batch), "priced", tokens)
+    return Bill(price.cost(tokens), "priced", tokens)
+
+
+def priced(entry: ModelEntry) -> bool:
+    """Whether asking the model may cost money, so that it needs a budget. A declared `price: free` does not."""
+    return entry.engine in PRICED_ENGINES and entry.price != "free"
+
+
+def price_of(entry: ModelEntry, model: str, base_url: str) -> Price:
+    """What a model costs at an address: as its entry declares, else by the price list (genai-prices, offline).
+
+    UserError where neither knows: an unknown price would make every cap inert.
+    """
+    if entry.price == "free":
+        return Price(ZERO, ZERO, ZERO, "declared free", "")
+    found = _declared(entry, entry.price) if entry.price else _listed(entry, base_url)
+    if isinstance(found, str):
+        raise UserError(
+            f"models.yaml: model {model!r}: {found}; declare `price: {{input: …, output: …}}` (USD per million "
+            "tokens), or `price: free` for a server of your own"
+        )
+    return found
+
+
+def price_warnings(model: str, price: Price, today: date) -> list[str]:
+    """A sentence where a price may be out of date."""
+    if not price.as_of or (today - date.fromisoformat(price.as_of)).days <= OLD_AFTER_DAYS:
+        return []
+    return [
+        f"the price of {model} is of {price.as_of} ({price.source}); declare `price:` with a new `as_of` if it moved"
+    ]
+
+
+def _declared(entry: ModelEntry, price: PriceEntry) -> Price:
+    share = 1 - price.batch_discount if entry.engine == BATCH_ENGINE else Decimal(1)
+    cached = price.input if price.cached_input is None else price.cached_input
+    as_of = price.as_of.isoformat() if price.as_of else ""
+    return Price(price.input * share, cached * share, price.output * share, "models.yaml", as_of)
+
+
+def _listed(entry: ModelEntry, base_url: str) -> Price | str:
+    """The list's price, or why there is none."""
+    try:
+        from genai_prices import Usage, calc_price
+        from genai_prices.data import providers
+    except ImportError:
+        return "its price is not known here (genai-prices is not installed: pip install 'mixgrid[api]')"
+    batch = {"processing": "batch"} if entry.engine == BATCH_ENGINE else None
+    try:
+        found = calc_price(Usage(), entry.checkpoint, provider_api_url=base_url, price_context=batch).model_price
+    except LookupError as error:
+        return f"its price is not known ({error})"
+    rates = [_rate(getattr(found, f"{name}_mtok", None), entry) for name in ("input", "cache_read", "output")]
+    if rates[0] is None or rates[2] is None:
+        return "the price list gives no plain price per input and output token, or one that rises within its context"
+    cached = rates[0] if rates[1] is None else rates[1]
+    source = f"genai-prices {importlib.metadata.version('genai-prices')}"
+    return Price(rates[0], cached, rates[2], source, _newest(providers))
+
+
+def _rate(rate: Any, entry: ModelEntry) -> Decimal | None:
+    """A flat rate. A price that changes with the prompt's length counts as flat below its first step."""
+    steps = getattr(rate, "tiers", None)
+    if steps is None:
+        return rate if isinstance(rate, Decimal) else None
+    return Decimal(rate.base) if all(step.start >= entry.context_length for step in steps) else None
+
+
+def _newest(providers: Iterable[Any]) -> str:
+    """The list bears no date: it is at least as new as the newest price change in it that has come."""
+    today = datetime.now(UTC).date()
+    prices = (p for provider in providers for model in provider.models for p in _conditions(model))
+    return max(
+        (d for p in prices if (d := getattr(p.constraint, "start_date", today)) < today), default=today
+    ).isoformat()
+
+
+def _conditions(model: Any) -> list[Any]:
+    return [*(model.prices if isinstance(model.prices, list) else []), *(model.price_variants or [])]
 
 
 def round_up(usd: Decimal) -> Decimal:
