@@ -91,6 +91,24 @@ def test_without_a_declared_switch_thinking_leaves_the_template_alone() -> None:
     assert words(ChatTokenizer(tokenizer, entry()), tokenizer, USER, True).split()[-1] == "assistant"
 
 
+@pytest.mark.parametrize("special", [False, True])
+def test_thoughts_marked_by_special_tokens_are_known(special: bool) -> None:
+    """Gemma 4's; Qwen3's are ordinary tokens, which no decoder leaves out."""
+    from transformers import AddedToken
+
+    tokenizer = made(PLAIN)
+    tokenizer.add_tokens([AddedToken("<|channel>", special=special), AddedToken("<channel|>", special=special)])
+    assert ChatTokenizer(tokenizer, entry()).special_marks is special
+
+
+@pytest.mark.parametrize(("ends", "mark"), [(" <think>", "<think>"), (" <think> </think>", ""), ("", "")])
+def test_a_thought_that_the_template_begins_is_known(ends: str, mark: str) -> None:
+    tokenizer = made(PLAIN + ends)
+    tokenizer.add_tokens(["<think>", "</think>"])
+    chat = ChatTokenizer(tokenizer, entry())
+    assert chat.begun_thought(chat.token_ids(USER)) == mark
+
+
 def test_the_entry_s_template_arguments_hold_unless_the_setting_switches() -> None:
     tokenizer = made(THINKING)
     fixed = entry(chat_template_args={"enable_thinking": False}, thinking_switch="enable_thinking")

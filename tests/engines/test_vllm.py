@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from mixgrid.engines.base import Ask, EngineDied, EngineSpec
+from mixgrid.engines.chat import ChatTokenizer, load
 from mixgrid.engines.checkpoints import resolve
 from mixgrid.engines.vllm import VllmEngine
 from mixgrid.manifest import ModelEntry, load_models
+from mixgrid.parse import TAGS, Raw, tagged
 from mixgrid.records import Answer, Message, Sampling
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600)]
@@ -87,6 +89,27 @@ def test_an_answer_is_held_to_a_form(engine: VllmEngine) -> None:
         for seed in range(6)
     ]
     assert set(texts(engine.answer(asks))) <= {"<raspuns>satiră</raspuns>", "<raspuns>factual</raspuns>"}
+
+
+def test_a_thought_that_the_template_begins_belongs_to_the_answer(
+    engine: VllmEngine, entry: ModelEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a cut one is seen as what it is, though its first mark was not the model's to write."""
+    template = "{{ messages[0].content }}\nassistant\n<think>\n"
+    own = ChatTokenizer(load(entry, MODEL)._tokenizer, entry.model_copy(update={"chat_template": template}))
+    monkeypatch.setattr(engine, "chat", own)
+    (answer,) = engine.answer([ask("Is it satire?")])
+    assert answer.text.startswith("<think>\n")
+    assert tagged(Raw(answer.text, finish_reason="length"), TAGS, {}).status == "truncated_reasoning"
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_special_tokens_stay_in_the_text_only_where_they_mark_thoughts(
+    engine: VllmEngine, monkeypatch: pytest.MonkeyPatch, keep: bool
+) -> None:
+    monkeypatch.setattr(engine.chat, "special_marks", keep)
+    (answer,) = engine.answer([ask("Hi.", regex=r"yes<\|im_start\|>", max_tokens=12)])
+    assert answer.text.endswith("<|im_start|>") is keep
 
 
 def test_a_prompt_that_was_there_before_comes_from_the_cache(engine: VllmEngine) -> None:

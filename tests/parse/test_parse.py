@@ -11,6 +11,7 @@ from mixgrid.parse import (
     TAGS,
     Raw,
     aliases,
+    begun,
     json_field,
     json_flags,
     label,
@@ -19,6 +20,7 @@ from mixgrid.parse import (
     outside,
     prose,
     tagged,
+    thoughts,
 )
 from mixgrid.parse.base import TAG, scan
 from mixgrid.records import Parsed
@@ -28,7 +30,8 @@ OPTIONS = ("Medan", "Solo", "Bandung", "Medan kota", "No correct answer")
 FLAGS = ("Humorous", "Sarcastic")
 FINISH = st.sampled_from(["stop", "length", "content_filter", ""])
 PIECES = st.sampled_from(
-    ["<think>", "</think>", "<raspuns>", "</răspuns>", "<rationament>", "</rationament>", "satiră", "factual", " ",
+    ["<think>", "</think>", "<|channel>", "<channel|>", "<raspuns>", "</răspuns>", "<rationament>", "</rationament>",
+     "satiră", "factual", " ",
      "&lt;", '{"answer":', '"C"', "}", "{", "nu pot", "<PERSON>", "<raspuns/>",
      "NaN", '"Humorous":1', ",", "\ud800", "C", "\n"]
 )  # fmt: skip
@@ -83,6 +86,9 @@ def test_an_answer_in_a_known_tag_is_read(text: str) -> None:
         "<raspuns>satiră</raspuns>\n<rationament>nu e <raspuns>factual</raspuns></rationament>",
         "<think>[0.2, 0.8]</think><raspuns>satiră</raspuns><think>factual</think>",
         "<think>I close with </rationament></think><raspuns>satiră</raspuns>",
+        "<|channel>thought\nsau <raspuns>factual</raspuns>?\n<channel|><raspuns>satiră</raspuns>",  # Gemma 4
+        "sau <raspuns>factual</raspuns>?<channel|>\n<raspuns>satiră</raspuns>",
+        "<|START_THINKING|><raspuns>factual</raspuns><|END_THINKING|><raspuns>satiră</raspuns>",  # Command
     ],
 )
 def test_reasoning_is_set_apart_before_the_answer_is_looked_for(text: str) -> None:
@@ -97,6 +103,9 @@ def test_reasoning_is_set_apart_before_the_answer_is_looked_for(text: str) -> No
         ("<rationament>E <raspuns>satiră</raspuns> dacă", "length", "truncated_reasoning"),
         ("<think>It is <raspuns>satiră</raspuns>", "stop", "bad_format"),
         ("a</think> b <think> <raspuns>satiră</raspuns>", "length", "truncated_reasoning"),
+        ("<|channel>thought\nE <raspuns>satiră</raspuns> dacă", "length", "truncated_reasoning"),
+        ("<|channel>thought\nE <raspuns>satiră</raspuns>", "stop", "bad_format"),
+        ("<|channel>thought\nE <raspuns>satiră</raspuns><channel|>", "stop", "empty"),
         ("<raspuns>satir", "length", "truncated"),
         ("<raspuns>satiră", "length", "truncated"),
         ("Propoziția pare", "length", "truncated"),
@@ -164,6 +173,27 @@ def test_a_tag_that_stays_open_hides_the_rest() -> None:
 
 def test_hostile_spaces_do_not_stall_the_scanner() -> None:
     assert last_tag("<" + " " * 50_000 + "<a" + " x" * 50_000, frozenset({"a"})) is None
+
+
+@pytest.mark.parametrize(
+    ("prompt", "mark"),
+    [
+        ("assistant\n<think>\n", "<think>\n"),
+        ("model\n<|channel>", "<|channel>"),
+        ("model\n<|channel>thought\n<channel|>", ""),  # begun and ended by the template: it is not to think
+        ("assistant\n<think>\n\n</think>\n\n", ""),
+        ("a user wrote <think>\nassistant\n", ""),
+        ("assistant\n<answer>", ""),
+        ("assistant\n", ""),
+    ],
+)
+def test_a_thought_that_the_template_began_is_known_by_the_prompt_s_end(prompt: str, mark: str) -> None:
+    assert begun(prompt) == mark
+
+
+def test_thoughts_of_nothing_are_none() -> None:
+    assert thoughts("<|channel>thought\n<channel|>x<think>\n\n</think>") == []
+    assert thoughts("<|channel>thought\nhm<channel|>x") == ["thought\nhm"]
 
 
 # JSON (cases 20, 22, 23; issue 3)

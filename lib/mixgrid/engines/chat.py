@@ -10,7 +10,10 @@ from mixgrid.engines.base import fold_system
 from mixgrid.engines.checkpoints import resolve
 from mixgrid.errors import UserError
 from mixgrid.manifest import ModelEntry
+from mixgrid.parse import MARKS, begun
 from mixgrid.records import Message
+
+TAIL = 8  # tokens at a prompt's end, in which a template may begin a thought
 
 
 class ChatTokenizer:
@@ -35,6 +38,16 @@ class ChatTokenizer:
     def folds(self, messages: Sequence[Message]) -> bool:
         """Whether these messages' system text has to go into the first user turn."""
         return messages[0].role == "system" and not self._takes_system
+
+    @cached_property
+    def special_marks(self) -> bool:
+        """Whether special tokens mark the model's thoughts: without them nobody could tell these from the answer."""
+        special = {str(token) for token in self._tokenizer.added_tokens_decoder.values() if token.special}
+        return any(mark in special for pair in MARKS for mark in pair)
+
+    def begun_thought(self, ids: Sequence[int]) -> str:
+        """The mark of a thought that the template has begun for the model: the text that comes back lacks it."""
+        return begun(self._tokenizer.decode(ids[-TAIL:], skip_special_tokens=False))
 
     @cached_property
     def _takes_system(self) -> bool:

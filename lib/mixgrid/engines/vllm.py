@@ -45,6 +45,7 @@ class _Job:
 
     token_ids: list[int]
     params: Any  # vllm.SamplingParams
+    begun: str  # of the answer, by the template: the mark of a thought
     folded: bool
     done: "Future[Answer]"
     since: float
@@ -99,11 +100,12 @@ class VllmEngine:
         if len(ids) >= self._context:
             done.set_result(Answer(status="failed", reason="too_long", prompt_tokens=len(ids), system_folded=folded))
             return done
-        params = _params(ask)
+        params = _params(ask, keep_special=self.chat.special_marks)
+        job = _Job(ids, params, self.chat.begun_thought(ids), folded, done, time.monotonic())
         with self._alive:
             if self._death:
                 raise self._death
-            self._jobs.put(_Job(ids, params, folded, done, time.monotonic()))
+            self._jobs.put(job)
         return done
 
     def _run(self) -> None:
@@ -140,7 +142,7 @@ class VllmEngine:
         job, best = self._running.pop(output.request_id), output.outputs[0]
         job.done.set_result(
             Answer(
-                text=best.text,
+                text=job.begun + best.text,
                 finish_reason=best.finish_reason or "",
                 prompt_tokens=len(job.token_ids),
                 completion_tokens=len(best.token_ids),
@@ -162,15 +164,20 @@ class VllmEngine:
             job.done.set_exception(death)
 
 
-def _params(ask: Ask) -> Any:
-    """Sampling parameters for vLLM; a field that is None keeps vLLM's neutral default, never the checkpoint's."""
+def _params(ask: Ask, *, keep_special: bool) -> Any:
+    """Sampling parameters for vLLM; a field that is None keeps vLLM's neutral default, never the checkpoint's.
+
+    `keep_special` tokens in the text; the one that ends the answer is never part of it.
+    """
     from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
 
     fields = {k: v for k, v in dataclasses.asdict(ask.sampling).items() if v is not None}
     fields["stop"] = list(ask.sampling.stop)
     if regex := fields.pop("regex", None):
         fields["structured_outputs"] = StructuredOutputsParams(regex=regex)
-    return SamplingParams(**fields, seed=ask.seed, output_kind=RequestOutputKind.FINAL_ONLY)
+    return SamplingParams(
+        **fields, seed=ask.seed, output_kind=RequestOutputKind.FINAL_ONLY, skip_special_tokens=not keep_special
+    )
 
 
 def _arguments(spec: EngineSpec, on_gpu: bool) -> dict[str, Any]:

@@ -14,14 +14,27 @@ alias exactly (after folding); anything else becomes a status that says what was
 'factual'
 """
 
-from mixgrid.parse.base import TAGS, VERSION, Raw, Tags, Visible, excerpt, outside, refuses, thoughts, visible
+from mixgrid.parse.base import (
+    MARKS,
+    TAGS,
+    VERSION,
+    Raw,
+    Tags,
+    Visible,
+    begun,
+    excerpt,
+    outside,
+    refuses,
+    thoughts,
+    visible,
+)
 from mixgrid.parse.labels import aliases, label, spelled
 from mixgrid.parse.letters import letter, prose
 from mixgrid.parse.objects import json_field, json_flags, json_object, objects
 from mixgrid.parse.tags import last_tag, tag_pairs, tagged
 
 __all__ = [
-    "TAGS", "VERSION", "Raw", "Tags", "Visible", "aliases", "excerpt", "json_field", "json_flags", "json_object",
-    "label", "last_tag", "letter", "objects", "outside", "prose", "refuses", "spelled",
+    "MARKS", "TAGS", "VERSION", "Raw", "Tags", "Visible", "aliases", "begun", "excerpt", "json_field", "json_flags",
+    "json_object", "label", "last_tag", "letter", "objects", "outside", "prose", "refuses", "spelled",
     "tag_pairs", "tagged", "thoughts", "visible",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from mixgrid.languages import LANGUAGES, fold
 from mixgrid.records import Parsed, ParseStatus
 
-VERSION = "2"  # part of every task's parser version: raise it whenever an answer could be read otherwise
+VERSION = "3"  # part of every task's parser version: raise it whenever an answer could be read otherwise
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,10 @@ TAGS = Tags.of(
     (word for one in LANGUAGES.values() for word in one.reasoning_words),
 )
 THINK = frozenset({"think", "thinking", "thought"})
+# Marks of thought that look like tags and are none: (begins, ends). Their tokens are special ones, which an engine has
+# to be told to keep in its text. Gemma 4's; Cohere's Command.
+MARKS = (("<|channel>", "<channel|>"), ("<|START_THINKING|>", "<|END_THINKING|>"))
+_MARKS = {fold(mark[1:-1]): (n == 1) for pair in MARKS for n, mark in enumerate(pair)}
 TAG = re.compile(r"<\s*(?:(/)\s*)?([^\s<>/]{1,40})(?:\s[^<>]*?)?(/?)>")
 
 
@@ -69,12 +73,23 @@ def outside(text: str, names: frozenset[str]) -> Visible:
     return Visible("".join(piece for inside, piece in pieces if not inside), unfinished)
 
 
+def begun(prompt: str) -> str:
+    """The mark of a thought with which a prompt ends, if it does: the answer then goes on inside that thought."""
+    for tag in scan(prompt)[-1:]:
+        if tag.name in THINK and not tag.closing and not prompt[tag.end :].strip():
+            return prompt[tag.start :]
+    return ""
+
+
 def thoughts(text: str, tags: Tags = TAGS) -> list[str]:
-    """What stands inside the tags of reasoning: what `visible` leaves out, to show it."""
+    """What stands inside the tags of reasoning: what `visible` leaves out, to show it.
+
+    Without thoughts of which there is only the name, by which some templates and models say that they do not think.
+    """
     own, _ = _pieces(text, THINK)
     rest = "".join(piece for inside, piece in own if not inside)
     asked, _ = _pieces(rest, tags.reasoning)
-    return [piece for inside, piece in (*own, *asked) if inside and piece]
+    return [piece for inside, piece in (*own, *asked) if inside and piece.strip() not in ("", "thought")]
 
 
 def _pieces(text: str, names: frozenset[str]) -> tuple[list[tuple[bool, str]], bool]:
@@ -113,7 +128,10 @@ def scan(text: str) -> tuple[Found, ...]:
     while at >= 0:
         match = TAG.match(text, at)
         if match:
-            tags.append(Found(fold(match[2]), bool(match[1]), bool(match[3]), at, match.end()))
+            name = fold(match[2])
+            mark = _MARKS.get(name)
+            closing = bool(match[1]) if mark is None else mark
+            tags.append(Found(name if mark is None else "think", closing, bool(match[3]), at, match.end()))
         at = text.find("<", match.end() if match else at + 1)
     return tuple(tags)
 
