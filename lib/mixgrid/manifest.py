@@ -10,7 +10,7 @@ import re
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -104,6 +104,31 @@ class PriceEntry(Frozen):
     as_of: date | None = None  # the day on which you read it
 
 
+class Api(Frozen):
+    """How a served model is reached, and the quirks of what serves it."""
+
+    url: str = "https://api.openai.com/v1"
+    key_env: str | None = "OPENAI_API_KEY"  # the variable that holds the key; null: the server wants none
+    providers: Annotated[list[str], Field(min_length=1)] | None = None  # OpenRouter: only these, in this order
+    limit_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    leaves_out: list[
+        Literal["temperature", "top_p", "seed", "stop", "presence_penalty", "frequency_penalty", "reasoning_effort"]
+    ] = []
+    response_format: dict[str, Any] | None = None  # JSON mode or a schema, as the server takes it
+    requests_per_minute: Annotated[int, Field(ge=1)] | None = None  # over all replicas; None: as the headers say
+    tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
+    concurrency: Annotated[int, Field(ge=1)] = 64  # requests at a time, at most, over all replicas
+    timeout_s: Annotated[float, Field(gt=0)] = 600.0
+    tries: Annotated[int, Field(ge=1)] = 6  # of a request, refusals for its rate aside
+    patience_s: Annotated[float, Field(ge=0)] = 900.0  # that a request waits through refusals for its rate
+    poll_s: Annotated[float, Field(gt=0)] = 30.0  # between two looks at a batch
+
+    @property
+    def changes_answers(self) -> tuple[object, ...]:
+        """What is part of a request's identity: the rest says how it gets there and back."""
+        return self.url, self.providers, sorted(self.leaves_out), self.response_format
+
+
 class ModelEntry(Frozen):
     """One model of the catalogue (manifests/models.yaml)."""
 
@@ -123,6 +148,7 @@ class ModelEntry(Frozen):
     languages: list[str] | None = None  # a regional model's own combinations; None: all
     gpus: dict[str, int] = {}  # GPUs needed, by kind
     engine_args: dict[str, bool | int | float | str | list[str]] = {}  # of speed and memory, never of answers
+    api: Api | None = None  # of the engines that ask a server; None: OpenAI's own
     price: PriceEntry | Literal["free"] | None = None  # free: a server of your own; None: the price list's
     note: str = ""
 

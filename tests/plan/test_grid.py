@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from mixgrid.errors import UserError
-from mixgrid.plan.grid import Grid, resolve
+from mixgrid.manifest import Api, ModelEntry
+from mixgrid.plan.grid import Grid, resolve, run_digest
 from mixgrid.plan.requests import rendered, request_of
+from mixgrid.records import Sampling
+from mixgrid.tasks import TASKS
 from tests.helpers import TOY, corpus_rows, open_grid, own_template, run_of, small_grid
 
 
@@ -78,10 +81,45 @@ def test_a_name_that_nothing_answers_to_is_refused_with_what_is_there(
         ),
         ({"engine": "vllm", "engine_args": {"kv_cache_dtype": "fp8"}}, "for those with it; leave it out"),
         ({"chat_template": "no.jinja"}, "key 'models.toy.chat_template': 'no.jinja' is not right: "),
+        ({"api": {}}, "key 'api': engine 'canned' asks no server"),
+        (
+            {"engine": "openai", "api": {"request_per_minute": 5}},
+            "unknown key 'models.toy.api.request_per_minute'; did you mean 'requests_per_minute'?",
+        ),
+        ({"engine": "openai", "api": {"leaves_out": ["temprature"]}}, "Input should be 'temperature'"),
+        ({"engine": "openai", "api": {"url": "https://me:word@host/v1"}}, "without a name or password in it"),
+        ({"engine": "openai", "api": {"url": "host/v1"}}, "key 'api.url': write http(s)://host/path"),
+        ({"engine": "openai", "engine_args": {"n": 2}}, "key 'engine_args': engine 'openai' takes none"),
     ],
 )
 def test_a_model_whose_entry_cannot_be_used_is_refused(tmp_path: Path, entry: dict[str, Any], says: str) -> None:
     assert says in refused(tmp_path, models={"toy": {**TOY, **entry}})
+
+
+@pytest.mark.parametrize("key", ["sk-proj-abcdefghijkl", "AKIAABCDEFGHIJKL"])
+def test_a_key_in_the_place_of_its_variable_s_name_is_refused_and_not_printed(tmp_path: Path, key: str) -> None:
+    said = refused(tmp_path, models={"toy": {**TOY, "engine": "openai", "api": {"key_env": key}}})
+    assert "key 'api.key_env': that is no name of an environment variable" in said
+    assert key not in said
+
+
+def test_a_request_s_identity_has_of_its_server_what_can_change_an_answer() -> None:
+    def digest(**api: Any) -> str:
+        entry = ModelEntry(engine="openai", checkpoint="m", context_length=4096, api=Api(**api))
+        return run_digest(entry, Sampling(), TASKS["satire"].settings["zero-shot"])
+
+    bare = digest()
+    no_key = ModelEntry(engine="openai", checkpoint="m", context_length=4096)
+    assert run_digest(no_key, Sampling(), TASKS["satire"].settings["zero-shot"]) == bare
+    same: list[dict[str, Any]] = [{"concurrency": 3}, {"limit_key": "max_completion_tokens"}, {"timeout_s": 1.0}]
+    other: list[dict[str, Any]] = [
+        {"url": "https://openrouter.ai/api/v1"},
+        {"providers": ["a"]},
+        {"leaves_out": ["seed"]},
+        {"response_format": {"type": "json_object"}},
+    ]
+    assert {digest(**api) for api in same} == {bare}
+    assert len({bare, *(digest(**api) for api in other)}) == 5
 
 
 def test_catalogues_that_are_not_beside_the_manifest_are_named(tmp_path: Path) -> None:

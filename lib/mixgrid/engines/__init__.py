@@ -10,6 +10,7 @@ ENGINES = {
     "vllm": "mixgrid.engines.vllm:VllmEngine",
 }
 
+APIS = ("openai", "openai-batch")  # they ask a server, which may want money
 PLANNED = ("classical", "encoder", "openai", "openai-batch")  # a model may name them; no grid can run them yet
 
 

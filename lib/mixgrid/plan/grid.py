@@ -10,10 +10,11 @@ from mixgrid.corpora.base import slice_items
 from mixgrid.corpora.catalogue import corpus as find_corpus
 from mixgrid.corpora.catalogue import load_corpora
 from mixgrid.corpora.snapshot import content_digest
+from mixgrid.engines import APIS
 from mixgrid.engines.canned import CHANGES_ANSWERS
 from mixgrid.engines.checkpoints import identity
 from mixgrid.errors import UserError
-from mixgrid.manifest import Manifest, ModelEntry, Resources
+from mixgrid.manifest import Api, Manifest, ModelEntry, Resources
 from mixgrid.plan.cells import Absent, absent, runs_of, speaks
 from mixgrid.plan.declared import declared
 from mixgrid.plan.names import beside, check_there, load_checked, models_of
@@ -188,8 +189,10 @@ def run_digest(entry: ModelEntry, sampling: Sampling, setting: Setting) -> str:
     made_by = [entry.engine, identity(entry.checkpoint), entry.revision, entry.adapter, entry.dtype, entry.quantization]
     arguments = entry.template_arguments(setting.thinking)
     asked = [entry.chat_template, arguments, entry.system_role, entry.reasoning_effort]
-    canned = {name: entry.engine_args.get(name) for name in CHANGES_ANSWERS} if entry.engine == "canned" else None
-    return digest([made_by, asked, entry.context_length, {**vars(sampling)}, canned])[:32]
+    own: object = (entry.api or Api()).changes_answers if entry.engine in APIS else None
+    if entry.engine == "canned":
+        own = {name: entry.engine_args.get(name) for name in CHANGES_ANSWERS}
+    return digest([made_by, asked, entry.context_length, {**vars(sampling)}, own])[:32]
 
 
 def open_store(url: str | None) -> Store:

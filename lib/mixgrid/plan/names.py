@@ -1,13 +1,16 @@
 """What a manifest names, looked up: tasks, settings, models, selectors. UserError says what is there instead."""
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 
-from mixgrid.engines import ENGINES, PLANNED
+from mixgrid.engines import APIS, ENGINES, PLANNED
 from mixgrid.engines.vllm import CHANGES_ANSWERS
 from mixgrid.errors import UserError, allowed
-from mixgrid.manifest import Manifest, ModelEntry, load, load_models, model_entry
+from mixgrid.manifest import Api, Manifest, ModelEntry, load, load_models, model_entry
 from mixgrid.tasks import TASKS
+
+_VARIABLE = re.compile("[A-Z][A-Z0-9]{0,31}(_[A-Z0-9]{1,31})+")
 
 
 def load_checked(path: Path) -> Manifest:
@@ -38,12 +41,31 @@ def check_entry(entry: ModelEntry, where: str) -> None:
     for key in entry.sampling:
         if key not in keys:
             raise UserError(f"{where}, key 'sampling': nothing is sampled for {key!r}; {allowed(key, keys)}")
+    _check_api(entry, where)
     for key in sorted(set(entry.engine_args) & set(CHANGES_ANSWERS)) if entry.engine == "vllm" else ():
         place = CHANGES_ANSWERS[key]
         raise UserError(
             f"{where}, key 'engine_args': {key!r} can change answers, and old ones would be taken for those with it; "
             + (f"set the model's key '{place}' instead" if place else "leave it out")
         )
+
+
+def _check_api(entry: ModelEntry, where: str) -> None:
+    """Refuse what no server would be asked with, and a key in the place of its variable's name, unprinted."""
+    if entry.engine not in APIS:
+        if entry.api:
+            raise UserError(f"{where}, key 'api': engine '{entry.engine}' asks no server; leave the key out")
+        return
+    if entry.engine_args:
+        raise UserError(f"{where}, key 'engine_args': engine '{entry.engine}' takes none; see 'api' in the README")
+    api = entry.api or Api()
+    if api.key_env is not None and not _VARIABLE.fullmatch(api.key_env):
+        raise UserError(
+            f"{where}, key 'api.key_env': that is no name of an environment variable; "
+            "write one such as OPENAI_API_KEY, and never the key itself (if it was the key, revoke it)"
+        )
+    if not re.fullmatch(r"https?://[^/@\s]+(/\S*)?", api.url):
+        raise UserError(f"{where}, key 'api.url': write http(s)://host/path, without a name or password in it")
 
 
 def _check_runnable(entry: ModelEntry, where: str) -> None:

@@ -1,0 +1,187 @@
+"""How fast one provider is asked: requests and tokens a minute, requests at a time, and a gate for all of them.
+
+Limits are declared, read from `x-ratelimit-*` headers, or found by being refused. Requests are spread evenly, as many
+providers enforce a limit per minute by the second. Everything here runs on one event loop; `clock` is in seconds.
+"""
+
+import asyncio
+import math
+import random
+import re
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+BURST_S = 0.25  # what a late event loop may catch up on, in seconds of the rate
+ENOUGH = 60  # requests within a minute, from which a limit that nobody declared is guessed
+GENTLE = 8  # requests at a time to begin with, where no limit is known
+MARGIN = 0.98  # of a known limit: with it, no minute holds more than the limit, bursts included
+MINUTE = 60.0
+PROBE_S = 10.0  # between two cautious raises of a rate that had to be lowered
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
+
+
+@dataclass
+class Pace:
+    """A rate per minute, as turns: each taker is told how long to wait for its own. None: no limit is known."""
+
+    limit: float | None
+    clock: Callable[[], float]
+    next_at: float = -math.inf
+    changed_at: float = -math.inf
+
+    def __post_init__(self) -> None:
+        """Start at the limit."""
+        self.rate = self.limit
+
+    def take(self, amount: float) -> float:
+        """Seconds to wait for this amount's turn."""
+        if self.rate is None:
+            return 0.0
+        now = self.clock()
+        turn = max(self.next_at, now - BURST_S)
+        self.next_at = turn + amount * MINUTE / (self.rate * MARGIN)
+        return max(0.0, turn - now)
+
+    def learn(self, limit: float) -> None:
+        """What the provider says that the limit is; the lower of two wins."""
+        if self.limit is None or limit < self.limit:
+            self.limit = limit
+            self.rate = min(self.rate or limit, limit)
+
+    def slow_down(self, seen: float | None) -> None:
+        """A refusal: a tenth slower than now, or than what was seen to pass where no rate is known."""
+        rate = self.rate or seen
+        if rate:
+            self.rate, self.changed_at = rate * 0.9, self.clock()
+
+    def speed_up(self) -> None:
+        """After a while without refusals, a little faster, up to the limit if one is known."""
+        if self.rate is not None and self.rate != self.limit and self.clock() - self.changed_at > PROBE_S:
+            self.rate = min(self.rate * 1.02, self.limit or math.inf)
+            self.changed_at = self.clock()
+
+
+class Limits:
+    """One provider's limits for one model, shared by all requests of an engine."""
+
+    def __init__(
+        self,
+        concurrency: int,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._clock, self._sleep = clock, sleep
+        self._requests, self._tokens = Pace(requests_per_minute, clock), Pace(tokens_per_minute, clock)
+        self._most = concurrency
+        self._allowed = float(concurrency if requests_per_minute else min(GENTLE, concurrency))
+        self._doubling = True  # until the first trouble
+        self._busy = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._shut_until = self._cut_at = -math.inf
+        self._passed: deque[float] = deque()  # when a request succeeded, within the last minute
+
+    @asynccontextmanager
+    async def slot(self, tokens: int) -> AsyncIterator[float]:
+        """A place among the requests in flight, once it is this request's turn; gives the time of sending."""
+        await self._enter()
+        try:
+            await self._turn(tokens)
+            yield self._clock()
+        finally:
+            self._busy -= 1
+            self._admit()
+
+    def learn(self, headers: Mapping[str, str], share: int = 1) -> None:
+        """Read limits per minute from the headers of an answer; `share`: how many engines there are for them.
+
+        A window that takes longer than a minute to refill is no limit per minute, and left to refusals.
+        """
+        for name, pace in (("requests", self._requests), ("tokens", self._tokens)):
+            limit = _number(headers.get(f"x-ratelimit-limit-{name}"))
+            reset = seconds(headers.get(f"x-ratelimit-reset-{name}", "")) or 0.0
+            if limit and reset <= MINUTE:
+                pace.learn(limit / share)
+                self._allowed = float(self._most) if self._doubling else self._allowed
+
+    def succeeded(self) -> None:
+        """A request was answered: a little more of everything."""
+        now = self._clock()
+        self._passed.append(now)
+        while self._passed[0] < now - MINUTE:
+            self._passed.popleft()
+        self._allowed = min(self._most, self._allowed + (1 if self._doubling else 1 / self._allowed))
+        self._requests.speed_up()
+        self._admit()
+
+    def refused(self, sent_at: float, wait_s: float) -> None:
+        """Too many requests: nobody sends for `wait_s`, and all go slower after it."""
+        self._shut_until = max(self._shut_until, self._clock() + wait_s)
+        if self._cut(sent_at):
+            self._requests.slow_down(len(self._passed) if len(self._passed) >= ENOUGH else None)
+
+    def troubled(self, sent_at: float) -> None:
+        """The server failed: fewer at a time."""
+        self._cut(sent_at)
+
+    @property
+    def allowed(self) -> int:
+        """Requests at a time, as of now."""
+        return max(1, int(self._allowed))
+
+    def _cut(self, sent_at: float) -> bool:
+        """Half as many at a time; once for all that were in flight together."""
+        if sent_at <= self._cut_at:
+            return False
+        self._cut_at, self._doubling = self._clock(), False
+        self._allowed = max(1.0, self._allowed / 2)
+        return True
+
+    async def _turn(self, tokens: int) -> None:
+        while True:
+            while (wait := self._shut_until - self._clock()) > 0:
+                await self._sleep(wait + random.uniform(0, min(1.0, wait)))  # not all at once when the gate opens
+            wait = max(self._requests.take(1), self._tokens.take(tokens))
+            if wait > 0:
+                await self._sleep(wait)
+            if self._shut_until <= self._clock():
+                return
+
+    async def _enter(self) -> None:
+        if self._busy < self.allowed and not self._waiting:
+            self._busy += 1
+            return
+        place = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        await place  # the one who leaves has counted us in
+
+    def _admit(self) -> None:
+        while self._waiting and self._busy < self.allowed:
+            place = self._waiting.popleft()
+            if not place.done():
+                self._busy += 1
+                place.set_result(None)
+
+
+def seconds(text: str) -> float | None:
+    """A duration such as `6m0s`, `1.5s`, `20ms` or `12`; None where it is none."""
+    plain = _number(text)
+    if plain is not None:
+        return plain
+    found = _DURATION.fullmatch(text.strip())
+    if not found or not any(found.groups()):
+        return None
+    parts = zip(found.groups(), (3600, 60, 1, 0.001), strict=True)
+    return sum(float(value) * unit for value, unit in parts if value)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None
