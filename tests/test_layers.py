@@ -24,6 +24,7 @@ ROOMS = (
     FAMILIES,  # and these never from each other
     ("significance",),
     ("plan",),
+    ("observe",),
     ("actor",),
     ("pool",),
     ("predict", "reduce"),
@@ -36,7 +37,7 @@ LEVEL = {name: level for level, room in enumerate(ROOMS) for name in room}
 # Who may import what weighs seconds or gigabytes.
 FLOWS = ("pool", "predict", "reduce", "generate", "sweep", "compare", "nightly")
 HEAVY = {
-    "ray": (*FLOWS, "cluster", "engines", "train", "annotate", "describe", "switching", "corpora"),
+    "ray": (*FLOWS, "cluster", "observe", "engines", "train", "annotate", "describe", "switching", "corpora"),
     "torch": ("engines", "metrics", "train"),
     "transformers": ("engines", "metrics", "train"),
     "vllm": ("engines",),

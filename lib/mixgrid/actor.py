@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from mixgrid.engines import build
 from mixgrid.engines.base import Ask, EngineDied, EngineSpec
+from mixgrid.observe import Meter
 from mixgrid.plan.layout import predictions_folder
 from mixgrid.plan.progress import COUNTED, publish
 from mixgrid.records import Answer, Prediction, Progress, Receipt, Request, Run, Work
@@ -32,6 +33,7 @@ class EngineActor:
 
     def __init__(self, spec: EngineSpec, runs: Mapping[str, Run], store: Store, namespace: str) -> None:
         self._runs, self._store, self._namespace = runs, store, namespace
+        self._meter = Meter(spec.model, spec.gpus)
         self._engine = build(spec)
 
     def __call__(self, block: pa.Table) -> pa.Table:
@@ -47,7 +49,9 @@ class EngineActor:
         rows = [p for w, a in pairs for p in predictions(self._runs, w, a, self._engine.fingerprint)]
         if not rows:
             return to_table(Receipt, [Receipt("", began_ms, _now_ms(), 0, 0, 0, 0, 0, 0)])
-        return to_table(Receipt, [commit(self._store, self._namespace, self._runs, rows, began_ms)])
+        receipt = commit(self._store, self._namespace, self._runs, rows, began_ms, self._meter.gpu_ms())
+        self._meter.told(self._runs[rows[0].run_id], receipt, rows)
+        return to_table(Receipt, [receipt])
 
     def _ask(self, work: Work) -> Ask:
         run = self._runs[work.targets[0].run_id]
@@ -89,13 +93,19 @@ def _prediction(run: Run, request: Request, answer: Answer, engine: str, now: da
 
 
 def commit(
-    store: Store, namespace: str, runs: Mapping[str, Run], rows: list[Prediction], began_ms: int | None = None
+    store: Store,
+    namespace: str,
+    runs: Mapping[str, Run],
+    rows: list[Prediction],
+    began_ms: int | None = None,
+    gpu_ms: int = 0,
 ) -> Receipt:
     """Write the rows as one part, then publish its counts for each run."""
     began_ms = began_ms or _now_ms()
     run = runs[rows[0].run_id]
     part = store.put_table(predictions_folder(namespace, run), "part", to_table(Prediction, rows))
     counts = [_progress(part, run_id, [p for p in rows if p.run_id == run_id]) for run_id in {p.run_id for p in rows}]
+    counts = [replace(c, gpu_ms=round(gpu_ms * c.done / len(rows))) for c in counts]
     for progress in counts:
         publish(store, namespace, progress)
     total = {f: sum(getattr(c, f) for c in counts) for f in COUNTED if f != "done"}
@@ -115,6 +125,7 @@ def _progress(part: Part, run_id: str, rows: list[Prediction]) -> Progress:
         prompt_tokens=sum(p.prompt_tokens for p in spent),
         completion_tokens=sum(p.completion_tokens for p in spent),
         cached_tokens=sum(p.cached_tokens for p in spent),
+        cost_micros=round(1e6 * sum(p.cost_usd for p in rows)),
     )
 
 

@@ -184,6 +184,8 @@ class Receipt:
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int
+    cost_micros: int = 0  # millionths of a dollar
+    gpu_ms: int = 0  # GPU time that the engine held since its part before, or its start
 
 
 @dataclass(frozen=True)
@@ -274,6 +276,8 @@ class Progress:
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int
+    cost_micros: int = 0  # millionths of a dollar
+    gpu_ms: int = 0  # GPU time that the engine held for these rows
 
 
 @dataclass(frozen=True)

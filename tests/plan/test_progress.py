@@ -23,7 +23,7 @@ from tests.helpers import NS, TOY, ask, open_grid, predictions
 COUNT = st.integers(0, 10**9)
 
 
-@given(st.builds(Progress, st.just("run"), st.text("0123456789abcdef", min_size=16, max_size=16), *[COUNT] * 7))
+@given(st.builds(Progress, st.just("run"), st.text("0123456789abcdef", min_size=16, max_size=16), *[COUNT] * 9))
 def test_counts_survive_the_way_through_an_object_s_name(
     tmp_path_factory: pytest.TempPathFactory, progress: Progress
 ) -> None:

@@ -167,9 +167,12 @@ def reduction_of(grid: Grid) -> "Reduction":
 def _status_line(one: Status) -> str:
     rate = f", {one.tokens_per_s:.0f} tokens/s" if one.tokens_per_s else ""
     eta = f", ETA {one.eta_s:.0f} s" if one.eta_s else ""
+    cache = f", cache {one.cached_tokens / one.prompt_tokens:.0%}" if one.cached_tokens else ""
+    spent = f", {one.cost_usd:.4f} USD" if one.cost_usd else ""
+    gpus = f", {one.gpu_hours:.2f} GPU hours" if one.gpu_hours else ""
     return (
         f"{one.run_id}: {one.done}/{one.planned} done, {one.pending} pending, {one.failed} failed, "
-        f"{one.unparsed} unparsed{rate}{eta}"
+        f"{one.unparsed} unparsed{rate}{cache}{gpus}{spent}{eta}"
     )
 
 

@@ -14,7 +14,9 @@ from mixgrid.plan.layout import outcome_key, predictions_root, run_folder
 from mixgrid.records import Progress
 from mixgrid.store import NotFound, Part, Store, TornError
 
-COUNTED = ("done", "failed", "unparsed", "prompt_tokens", "completion_tokens", "cached_tokens")
+COUNTED = (
+    "done", "failed", "unparsed", "prompt_tokens", "completion_tokens", "cached_tokens", "cost_micros", "gpu_ms"
+)  # fmt: skip
 WINDOW_MS = 10 * 60 * 1000  # rates look back this far
 
 
@@ -31,6 +33,8 @@ class Status:
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int
+    cost_usd: float
+    gpu_hours: float
     tokens_per_s: float | None
     eta_s: float | None
 
@@ -125,10 +129,13 @@ def _status(
 ) -> Status:
     total = {name: sum(getattr(p, name) for p in known) for name in COUNTED}
     total["done"] = done
+    cost, hours = total.pop("cost_micros") / 1e6, total.pop("gpu_ms") / 3.6e6
     rows_per_s, tokens_per_s = rates
     pending = planned - total["done"]
     eta = pending / rows_per_s if rows_per_s else None
-    return Status(run_id, planned, pending=pending, tokens_per_s=tokens_per_s, eta_s=eta, **total)
+    return Status(
+        run_id, planned, pending=pending, cost_usd=cost, gpu_hours=hours, tokens_per_s=tokens_per_s, eta_s=eta, **total
+    )
 
 
 def _rates(known: Sequence[Progress]) -> tuple[float | None, float | None]:
