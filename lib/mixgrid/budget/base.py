@@ -1,5 +1,6 @@
 """What a paid engine sees of the ledger: a purse. Money is Decimal, in USD.
 
+    known = purse.paid(request_ids)              answers that were paid for before: never asked again (engines.paid does it)
     hold = purse.reserve(request_id, price.worst_case(prompt_bound(messages), max_tokens))
     if hold is None: the row stays pending (answer None), and nothing is sent
     send; then exactly one of
@@ -8,10 +9,12 @@
         purse.keep(hold, attempt)       nobody knows: sent, and then a timeout, a reset, half an answer
 
 Each try of a request is an attempt of its own with its own hold. A bill above its hold is settled as it is, and the
-purse stops the sweep. `reserve` may wait (for money that is held by requests in flight, for the authority), the other
-three for one write to the store: call them from a thread, and hold no slot of the provider's concurrency meanwhile.
+purse stops the sweep. `settle` and `book` wait for one write to the store, which many threads share; `reserve` may wait
+for a settlement of others. So call them from threads, give reservations that wait no thread that a settlement needs,
+and hold no slot of the provider's concurrency meanwhile. A hold may be stored and settled by a later process.
 """
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -31,6 +34,7 @@ class Hold:
     request_id: str
     usd: Decimal
     day: date
+    wallet: str  # of the process that reserved it
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Attempt:
     sent_at: datetime
     ended_at: datetime
     answer: Answer | None
-    response_id: str = ""  # the provider's own id of the answer: twice the same is one bill
+    response_id: str = ""  # the provider's own id of the answer
     ending: Ending = "kept"
     attempt_id: str = ""
     wallet: str = ""
@@ -58,20 +62,38 @@ class Attempt:
     day: str = ""  # ISO, UTC: whose cap it counts for
 
 
+@dataclass(frozen=True)
+class Entry:
+    """How one hold ended."""
+
+    hold: Hold
+    ending: Ending
+    attempt: Attempt
+
+
 class Purse(Protocol):
     """One engine's access to the sweep's money; safe to call from many threads at once."""
 
-    def reserve(self, request_id: str, usd: Decimal) -> Hold | None:
-        """Hold back the most that one attempt can cost; None where the budget does not allow it."""
+    def paid(self, request_ids: Collection[str]) -> dict[str, Answer]:
+        """Those of the requests that the ledger has an answer for."""
+
+    def reserve(self, request_id: str, usd: Decimal, wait: bool = True) -> Hold | None:
+        """Hold back the most that one attempt can cost; None where the budget does not allow it.
+
+        Money that requests in flight hold may come back: `wait` for it, or take None as "not now".
+        """
 
     def settle(self, hold: Hold, attempt: Attempt) -> None:
         """Book `attempt.billed_usd` and the whole answer; durable when it returns."""
 
     def release(self, hold: Hold, attempt: Attempt) -> None:
-        """Give all of it back: it is certain that nothing was billed."""
+        """Give all of it back: it is certain that nothing was billed. Written with what is booked next."""
 
     def keep(self, hold: Hold, attempt: Attempt) -> None:
-        """Keep the reservation: it may have been billed."""
+        """Keep the reservation: it may have been billed. Written with what is booked next."""
+
+    def book(self, entries: Sequence[Entry]) -> None:
+        """Many at once, as of a batch; durable when it returns."""
 
     def close(self) -> None:
-        """Give back what is not held. The engine calls it when it ends."""
+        """Write what is not yet written, and give back what no attempt holds. The purse may be used again."""
