@@ -16,7 +16,7 @@ PACKAGE = ROOT / "lib" / "mixgrid"
 # Lowest first: a module imports from lower rooms, or from its own room (without cycles).
 FAMILIES = ("annotate", "corpora", "describe", "engines", "metrics", "switching", "tasks", "train")
 ROOMS = (
-    ("", "errors"),
+    ("", "errors", "visible"),
     ("schemas",),
     ("records", "languages"),
     ("store", "manifest", "yamlfile"),
@@ -28,8 +28,9 @@ ROOMS = (
     ("actor",),
     ("pool",),
     ("predict", "reduce"),
-    ("generate", "sweep", "compare", "nightly"),
+    ("generate", "sweep", "compare"),
     ("report",),
+    ("nightly",),
     ("cluster", "cli", "__main__"),
 )
 LEVEL = {name: level for level, room in enumerate(ROOMS) for name in room}

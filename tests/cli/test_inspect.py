@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from mixgrid.cli import inspect
+from mixgrid.corpora.snapshot import write_snapshot
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
 from tests.cli.conftest import Mixgrid
-from tests.helpers import ask, open_grid, own_template, small_grid
+from tests.helpers import TOY, ask, open_grid, own_template, small_grid
 
 
 def test_show_prints_prompt_answer_parse_and_gold_of_every_run(mixgrid: Mixgrid, answered: Grid) -> None:
@@ -30,6 +31,21 @@ def test_show_still_prints_the_old_prompt_of_an_old_run(tmp_path: Path, mixgrid:
     ended = mixgrid("show", "s1-en", "--store", answered.store.url)
     assert ended.out.count("[user] Alt prompt: Știrea 1: the mayor mută podul.") == 2
     assert ended.out.count("[user] Stabilește cărei clase") == 2
+
+
+def test_what_a_model_wrote_does_not_steer_the_terminal(tmp_path: Path, mixgrid: Mixgrid) -> None:
+    hostile = "\x1b[2J\x1b]0;title\x07<raspuns>satiră</raspuns>\rparse: ok\x9b31m \u202egnorw\nnext"
+    toy = {**TOY, "engine_args": {"answers": [hostile]}}
+    grid = open_grid(tmp_path, seeds=[1], models={"toy": toy})
+    write_snapshot(grid.slices[0].whole, grid.store)
+    ask(grid)
+    ended = mixgrid("show", "s1-en", "--store", grid.store.url)
+    assert not {"\x1b", "\x07", "\r", "\x9b", "\u202e"} & set(ended.out)
+    assert "⟨U+001B⟩[2J⟨U+001B⟩]0;title⟨U+0007⟩<raspuns>" in ended.out
+    assert "gnorw\nnext\n" in ended.out  # lines stay lines
+    as_json = mixgrid("show", "s1-en", "--store", grid.store.url, "--json")
+    assert as_json.json[0]["text"] == hostile
+    assert not {"\x1b", "\x9b"} & set(as_json.out)
 
 
 def test_show_of_what_is_not_answered_yet(tmp_path: Path, mixgrid: Mixgrid, answered: Grid) -> None:

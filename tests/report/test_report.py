@@ -20,9 +20,9 @@ from mixgrid.report.html import page, title
 from mixgrid.report.latex import latex
 from mixgrid.report.markdown import markdown, plain
 from mixgrid.report.table import Table, every_score, overview, tables
-from mixgrid.report.text import visible
 from mixgrid.schemas import to_table
 from mixgrid.store import Store
+from mixgrid.visible import visible
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>'
 

@@ -5,6 +5,7 @@ import sys
 import typer
 
 from mixgrid.cli import compare, inspect, verbs
+from mixgrid.cli.options import harmless
 from mixgrid.errors import MixgridError, UserError
 
 INTERRUPTED = 130  # what typer makes of Ctrl-C
@@ -37,7 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
         _refuse_no_text(arguments)
         app(args=arguments)
     except MixgridError as error:
-        print(f"mixgrid: {error}", file=sys.stderr)
+        print(harmless(f"mixgrid: {error}"), file=sys.stderr)
         sys.exit(error.exit_code)
     except SystemExit as end:
         if end.code == INTERRUPTED:

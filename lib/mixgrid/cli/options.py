@@ -2,9 +2,14 @@
 
 import dataclasses
 import json
+import re
 from typing import Annotated, Any
 
 import typer
+
+from mixgrid.visible import visible
+
+_C1 = re.compile("[\x7f-\x9f]")  # JSON lets them stand, and some terminals obey them
 
 ManifestPath = Annotated[str, typer.Argument(metavar="MANIFEST", help="The grid's YAML file.")]
 StoreUrl = Annotated[
@@ -19,19 +24,25 @@ Namespace = Annotated[str, typer.Option("--namespace", help="The part of the sto
 
 
 def say(text: str) -> None:
-    """Print a line of output."""
-    typer.echo(text)
+    """Print lines of output."""
+    typer.echo(harmless(text))
 
 
 def warn(sentences: Any) -> None:
     """Print warnings where they do not mix with output."""
     for sentence in sentences:
-        typer.echo(f"warning: {sentence}", err=True)
+        typer.echo(harmless(f"warning: {sentence}"), err=True)
 
 
 def say_json(value: Any) -> None:
     """Print a record, or a list of them, as JSON."""
-    typer.echo(json.dumps(_plain(value), ensure_ascii=False, indent=1))
+    written = json.dumps(_plain(value), ensure_ascii=False, indent=1)
+    typer.echo(_C1.sub(lambda match: f"\\u{ord(match[0]):04x}", written))
+
+
+def harmless(text: str) -> str:
+    """Lines that cannot steer a terminal: what a model or a data set wrote into them is spelled out where it would."""
+    return "\n".join(visible(line) for line in text.split("\n"))
 
 
 def _plain(value: Any) -> Any:

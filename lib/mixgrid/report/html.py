@@ -13,7 +13,7 @@ from mixgrid.reduce.scores import BASELINE
 from mixgrid.report.compared import comparisons
 from mixgrid.report.papers import paper_tables
 from mixgrid.report.table import account_table, headline, population, populations, status_table, tables
-from mixgrid.report.text import visible
+from mixgrid.visible import visible
 
 
 def page(reduction: Reduction) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from mixgrid.report.table import Table
-from mixgrid.report.text import visible
+from mixgrid.visible import visible
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",

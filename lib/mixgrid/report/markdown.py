@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Callable
 
 from mixgrid.report.table import Table
-from mixgrid.report.text import visible
+from mixgrid.visible import visible
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~&])")
 
