@@ -25,6 +25,7 @@ ROOMS = (
     ("significance",),
     ("plan",),
     ("observe",),
+    ("suspects", "watchdog"),
     ("actor",),
     ("pool",),
     ("predict", "reduce"),

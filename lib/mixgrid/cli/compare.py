@@ -99,13 +99,13 @@ def _held(store: Store, namespace: str, name: str) -> "Reduction":
 
 
 def _reduced(what: str, store: str | None, namespace: str) -> "tuple[Store, Reduction]":
-    from mixgrid.cli.verbs import reduction_of
+    from mixgrid.reduce.grid import reduce_grid
 
     if not what.endswith(ENDINGS):
         opened = _open(store)
         return opened, _held(opened, namespace, what)
     grid = resolve(what, store)
-    return grid.store, reduction_of(grid)
+    return grid.store, reduce_grid(grid)
 
 
 def _line(test: "Test") -> str:

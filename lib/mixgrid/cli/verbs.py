@@ -3,32 +3,25 @@
 Ray and scipy take seconds to import, so a verb that needs them imports its flow itself: the others answer at once.
 """
 
-import os
 import sys
 import time
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Never
+from typing import Annotated, Never
 
 import typer
 from tqdm import tqdm
 
 from mixgrid.cli.options import AsJson, Limit, ManifestPath, Namespace, StoreUrl, say, say_json, warn
 from mixgrid.cli.planned import estimate_lines, plan_lines
-from mixgrid.corpora.snapshot import load as load_items
 from mixgrid.errors import UserError
-from mixgrid.plan.declared import declared
 from mixgrid.plan.estimate import estimate as estimate_of
-from mixgrid.plan.grid import Grid, open_store, resolve
+from mixgrid.plan.grid import open_store, resolve
 from mixgrid.plan.pending import listing
 from mixgrid.plan.progress import Status
 from mixgrid.plan.progress import status as status_of
 from mixgrid.plan.summary import grid_warnings, summary
 from mixgrid.records import Receipt
-
-if TYPE_CHECKING:
-    from mixgrid.reduce import Reduction
 
 
 def plan(
@@ -111,10 +104,11 @@ def status(
 
 def reduce(manifest: ManifestPath, store: StoreUrl = None, json: AsJson = False) -> None:
     """Score what the store holds of the grid; free to repeat."""
+    from mixgrid.reduce.grid import reduce_grid
     from mixgrid.report import score_table
 
     grid = resolve(manifest, store)
-    reduction = reduction_of(grid)
+    reduction = reduce_grid(grid)
     if json:
         say_json(replace(reduction, inputs={}))
         return
@@ -130,38 +124,17 @@ def report(
     json: AsJson = False,
 ) -> None:
     """Write the page and the tables of the grid's scores; prints where the page is."""
+    from mixgrid.reduce.grid import reduce_grid
     from mixgrid.report import report as write_report
 
     grid = resolve(manifest, store)
-    reduction = reduction_of(grid)
+    reduction = reduce_grid(grid)
     places = write_report(grid.store, grid.manifest.namespace, reduction.id, out)
     if json:
         say_json({"reduction": reduction.id, "files": places})
         return
     say(f"report: {places[0]}")
     warn(reduction.warnings)
-
-
-def reduction_of(grid: Grid) -> "Reduction":
-    """The grid's reduction, made now or found in the store."""
-    from mixgrid.reduce import Options
-    from mixgrid.reduce import reduce as reduce_runs
-
-    grid.store.check()
-    if on_ray := bool(os.environ.get("RAY_ADDRESS")):
-        from mixgrid.pool import connect
-
-        connect()
-    languages, switching = (
-        None if names is None else tuple(names) for names in (grid.manifest.languages, grid.manifest.switching)
-    )
-    options = Options(
-        comparisons=declared(grid.manifest, grid.path),
-        on_ray=on_ray,
-        languages=languages,
-        switching=switching,
-    )
-    return reduce_runs(grid.store, grid.manifest.namespace, grid.runs, partial(load_items, grid.store), options)
 
 
 def _status_line(one: Status) -> str:

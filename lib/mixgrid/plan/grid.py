@@ -1,6 +1,6 @@
 """A manifest with everything that it names found and checked: the last stop for bad input, before anything starts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -72,11 +72,14 @@ class Grid:
     slices: tuple[Slice, ...]
     store: Store
     prompts: Prompts
+    only: frozenset[str] | None = None  # ids of the runs that a part of the grid has; None: it is the whole
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
         """Every run of the grid: corpus × task × model × setting × seed, where the task takes items of the corpus."""
         found = tuple(self._runs())
+        if self.only is not None:
+            return tuple(run for run in found if run.run_id in self.only)
         for task in self.manifest.tasks:
             if not any(run.task == task for run in found):
                 names = ", ".join(s.corpus for s in self.slices)
@@ -118,6 +121,20 @@ class Grid:
     def limited(self, limit: int | None) -> "Grid":
         """The same grid, asking at most `limit` items of each corpus."""
         return replace(self, slices=tuple(s.limited(limit) for s in self.slices))
+
+    def within(self, namespace: str) -> "Grid":
+        """The same grid in another part of the store, where nothing is answered yet."""
+        return replace(self, manifest=self.manifest.model_copy(update={"namespace": namespace}))
+
+    def of_models(self, models: Sequence[str]) -> "Grid":
+        """The same grid with some of its models."""
+        manifest = self.manifest.model_copy(update={"models": list(models)})
+        return replace(self, manifest=manifest, models={model: self.models[model] for model in models})
+
+    def narrowed(self, runs: Callable[[Run], bool], items: Callable[[Item], bool]) -> "Grid":
+        """Some of the grid's runs, asking some of their items."""
+        slices = tuple(replace(s, items=tuple(item for item in s.items if items(item))) for s in self.slices)
+        return replace(self, slices=slices, only=frozenset(run.run_id for run in self.runs if runs(run)))
 
     def _items(self, key: tuple[str, str, str, str], task: Task) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
         """What a group asks, and what its examples may come from."""
