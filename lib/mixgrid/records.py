@@ -205,6 +205,7 @@ class Answer:
     latency_s: float = 0.0
     seed_honoured: bool | None = None
     system_folded: bool = False
+    engine: str = ""  # what answered, where that differs from row to row; empty: as the engine's own fingerprint says
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,31 @@
 """What an engine is: something that answers prompts, one answer for each, called from several threads at once.
 
 An engine never raises for one bad row: it answers with `status="failed"` and a reason, or with None where the request
-was not answered and stays pending (transport trouble that outlasted its tries, a budget that is used up). What it raises
-is trouble with the engine itself, and all the rows that it was asked stay pending.
+was not answered and stays pending (transport trouble that outlasted its tries, a budget that is used up). What it
+raises is trouble with the engine itself, and all the rows that it was asked stay pending.
 """
 
 import importlib.metadata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from mixgrid.budget.base import Purse
-from mixgrid.errors import MixgridError
+from mixgrid.errors import Incomplete, MixgridError
 from mixgrid.manifest import ModelEntry
 from mixgrid.records import Answer, Message, Sampling
 
 
 class EngineDied(MixgridError):  # noqa: N818 (an event with an exit, as the other errors here)
     """The engine is gone: its process must end, and what it was asked must be asked again elsewhere."""
+
+
+class StoppedShort(Incomplete):
+    """The engine will answer nothing more; what it has answered of this call goes with it, None for the rest."""
+
+    def __init__(self, why: str, answers: Sequence[Answer | None]) -> None:
+        super().__init__(why)
+        self.answers = answers
 
 
 @dataclass(frozen=True)
@@ -48,12 +56,22 @@ class Engine(Protocol):
     fingerprint: str
 
     def answer(self, asks: Sequence[Ask]) -> Sequence[Answer | None]:
-        """The answers, in the order of `asks`; None: still pending. Thread-safe; overlapping calls keep it busy."""
+        """The answers, in the order of `asks`; None: still pending. Thread-safe; overlapping calls keep it busy.
+
+        StoppedShort where no later call would be answered either.
+        """
         ...
 
     def close(self) -> None:
         """Free what the engine holds."""
         ...
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """An engine that may hang: it counts the rows that it has finished, for the actor's watchdog."""
+
+    finished: int
 
 
 def fold_system(messages: Sequence[Message]) -> tuple[Message, ...]:
