@@ -20,10 +20,10 @@ class EngineDied(MixgridError):  # noqa: N818 (an event with an exit, as the oth
     """The engine is gone: its process must end, and what it was asked must be asked again elsewhere."""
 
 
-class StoppedShort(Incomplete):
+class GaveUp(Incomplete):
     """The engine will answer nothing more; what it has answered of this call goes with it, None for the rest."""
 
-    def __init__(self, why: str, answers: Sequence[Answer | None]) -> None:
+    def __init__(self, why: str, answers: Sequence[Answer | None] = ()) -> None:
         super().__init__(why)
         self.answers = answers
 
@@ -58,7 +58,7 @@ class Engine(Protocol):
     def answer(self, asks: Sequence[Ask]) -> Sequence[Answer | None]:
         """The answers, in the order of `asks`; None: still pending. Thread-safe; overlapping calls keep it busy.
 
-        StoppedShort where no later call would be answered either.
+        GaveUp where no later call would be answered either.
         """
         ...
 
