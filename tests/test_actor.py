@@ -3,16 +3,20 @@
 import os
 import subprocess
 import sys
+import threading
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from mixgrid.actor import DEAD, EngineActor, commit, pack
+from mixgrid import actor as module
+from mixgrid.actor import EngineActor, commit, pack
 from mixgrid.actor import predictions as rows_of
-from mixgrid.engines.base import EngineSpec
+from mixgrid.engines.base import Ask, EngineDied, EngineSpec, GaveUp
 from mixgrid.engines.canned import CannedEngine
+from mixgrid.errors import Incomplete
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
 from mixgrid.plan.pending import counts, listing
@@ -20,6 +24,8 @@ from mixgrid.plan.progress import status
 from mixgrid.records import Answer, Receipt
 from mixgrid.schemas import from_table
 from mixgrid.store import Store, StoreError
+from mixgrid.suspects import Suspects
+from mixgrid.watchdog import DEAD
 from tests.helpers import NS, TOY, ask, open_grid, pending_work, predictions, small_grid
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -57,14 +63,14 @@ def test_a_row_holds_what_was_asked_and_what_came_back(tmp_path: Path) -> None:
     request, run = work.targets[0], grid.runs[0]
     answer = Answer(
         "text\u2028", "thought", finish_reason="length", prompt_tokens=5, completion_tokens=4, reasoning_tokens=3,
-        cached_tokens=2, latency_s=0.25, seed_honoured=False, system_folded=True,
+        cached_tokens=2, latency_s=0.25, seed_honoured=False, system_folded=True, engine="a server's model",
     )  # fmt: skip
     (row,) = rows_of({run.run_id: run}, work, answer, "engine-1")
     kept = {name: getattr(row, name) for name in vars(answer)}
     assert kept == vars(answer)
     shared = ("item_id", "item_hash", "source_id", "cluster_id", "language", "switching", "request_id", "order", "seed")
     assert [getattr(row, name) for name in shared] == [getattr(request, name) for name in shared]
-    assert (row.run_seed, row.run_digest, row.engine) == (run.seed, run.run_digest, "engine-1")
+    assert (row.run_seed, row.run_digest, row.engine) == (run.seed, run.run_digest, answer.engine)
     assert (datetime.now(UTC) - row.created_at).total_seconds() < 60
 
 
@@ -139,8 +145,16 @@ def test_what_the_engine_leaves_unanswered_stays_pending(tmp_path: Path, monkeyp
     (nothing,) = ask(grid)
     assert (nothing.part, nothing.rows) == ("", 0)
     assert len(predictions(grid)) == 19
+
+    def end(engine: CannedEngine, asks: Sequence[Ask]) -> list[Answer]:
+        raise GaveUp("no money left", [*whole(engine, asks)[:2], None, None, None])
+
+    monkeypatch.setattr(CannedEngine, "answer", end)
+    with pytest.raises(Incomplete, match="no money left"):
+        ask(grid)
+    assert len(predictions(grid)) == 21
     monkeypatch.setattr(CannedEngine, "answer", whole)
-    assert [receipt.rows for receipt in ask(grid)] == [5]
+    assert [receipt.rows for receipt in ask(grid)] == [3]
 
 
 DYING = """
@@ -162,3 +176,66 @@ def test_an_engine_s_death_ends_the_process_and_leaves_what_was_committed(tmp_pa
     rows = [row.item_id for row in predictions(grid)]
     assert 0 < len(rows) < 12
     assert "s3-ro" not in rows
+
+
+class Killed(BaseException):
+    """What stands for the end of an actor's process here."""
+
+
+@pytest.fixture
+def mortal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(stacks: bool = False) -> None:
+        raise Killed
+
+    monkeypatch.setattr(module, "end_process", end)
+
+
+def answer_all(grid: Grid, book: Suspects, size: int) -> int:
+    """Give each block to new actors until one brings it back; how many died."""
+    work, deaths = list(pending_work(grid)), 0
+    runs = {run.run_id: run for run in grid.runs}
+    for n in range(0, len(work), size):
+        while True:
+            try:
+                EngineActor(EngineSpec("toy", grid.models["toy"]), runs, grid.store, NS, book)(pack(work[n : n + size]))
+                break
+            except Killed:
+                deaths += 1
+    return deaths
+
+
+@pytest.mark.parametrize(("size", "deaths"), [(12, 4), (10, 4), (1, 3)])
+def test_the_row_that_kills_is_found_and_every_other_one_is_answered(
+    tmp_path: Path, mortal: None, size: int, deaths: int
+) -> None:
+    grid = frozen_grid(tmp_path, seeds=[1], models={"toy": {**TOY, "engine_args": {"die_on": "Știrea 3: primarul"}}})
+    assert answer_all(grid, Suspects(restarts=9), size) == deaths
+    rows = {row.item_id: (row.status, row.reason) for row in predictions(grid)}
+    assert rows.pop("s3-ro") == ("failed", "engine_death")
+    assert set(rows.values()) == {("ok", "")}
+    assert len(rows) == 11
+    assert {count.pending for count in counts(grid).values()} == {0}
+
+
+def test_an_engine_that_dies_of_everything_convicts_no_row(
+    tmp_path: Path, mortal: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(engine: CannedEngine, asks: Sequence[Ask]) -> list[Answer]:
+        raise EngineDied("CUDA error")
+
+    monkeypatch.setattr(CannedEngine, "answer", die)
+    grid = frozen_grid(tmp_path)
+    with pytest.raises(GaveUp, match="died 8 times without an answer in between; last: CUDA error"):
+        answer_all(grid, Suspects(restarts=99), 4)
+    assert not predictions(grid)
+
+
+def test_a_hung_engine_ends_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+    monkeypatch.setattr(module, "end_process", lambda stacks: ended.set())
+    grid = frozen_grid(tmp_path, models={"toy": {**TOY, "engine_args": {"hang_on": "Știrea 3: primarul"}}})
+    runs, book = {run.run_id: run for run in grid.runs}, Suspects(restarts=9)
+    actor = EngineActor(EngineSpec("toy", grid.models["toy"]), runs, grid.store, NS, book, patience_s=0.3)
+    threading.Thread(target=actor, args=[pack(list(pending_work(grid)))], daemon=True).start()
+    assert ended.wait(20)
+    assert list(book.words.values()) == ["no row was finished for 0 s"]

@@ -4,54 +4,104 @@ What it wrote survives its node. A failed write is an error, and the block is as
 """
 
 import logging
-import os
+import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
 
 from mixgrid.engines import build
-from mixgrid.engines.base import Ask, EngineDied, EngineSpec
+from mixgrid.engines.base import Ask, Counting, EngineDied, EngineSpec, GaveUp
 from mixgrid.observe import Meter
 from mixgrid.plan.layout import predictions_folder
 from mixgrid.plan.progress import COUNTED, publish
-from mixgrid.records import Answer, Prediction, Progress, Receipt, Request, Run, Work
-from mixgrid.schemas import from_table, to_table
+from mixgrid.records import Answer, Message, Prediction, Progress, Receipt, Request, Run, Sampling, Work
+from mixgrid.schemas import digest, from_table, to_table
 from mixgrid.store import Part, Store
+from mixgrid.suspects import Book, Piece, Suspects
 from mixgrid.tasks import TASKS
 from mixgrid.tasks.base import Raw
+from mixgrid.watchdog import Turns, end_process, watch
 
 log = logging.getLogger(__name__)
 
-DEAD = 70  # exit status of an actor whose engine died; Ray starts another
+PATIENCE_S = 1800.0  # without a finished row, until an engine counts as hung
+ALIVE = Message("user", "1")  # what an engine is asked to see that it lives, before a row is said to kill it
 
 
 class EngineActor:
     """One engine and the store, in one process. Called from several threads, so that blocks overlap in the engine."""
 
-    def __init__(self, spec: EngineSpec, runs: Mapping[str, Run], store: Store, namespace: str) -> None:
-        self._runs, self._store, self._namespace = runs, store, namespace
+    def __init__(
+        self,
+        spec: EngineSpec,
+        runs: Mapping[str, Run],
+        store: Store,
+        namespace: str,
+        book: Book | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self._runs, self._store, self._namespace, self._model = runs, store, namespace, spec.model
+        self._book, self._who, self._turns = book or Suspects(restarts=0), secrets.token_hex(8), Turns()
         self._meter = Meter(spec.model, spec.gpus)
-        self._engine = build(spec)
+        self._engine = engine = build(spec)
+        if isinstance(engine, Counting):
+            says = f"no row was finished for {patience_s:.0f} s"
+            watch(self._turns, lambda: engine.finished, patience_s, lambda: self._end(says, stacks=True))
 
     def __call__(self, block: pa.Table) -> pa.Table:
-        """Answer a packed block of Work (all of one corpus and task), commit what was answered, give the Receipt."""
-        began_ms = _now_ms()
-        work = unpack(block)
-        try:
-            answers = self._engine.answer([self._ask(w) for w in work])
-        except EngineDied as death:
-            log.error("%s", death)
-            os._exit(DEAD)  # a live actor around a dead engine would be given the same block for ever
+        """Answer a packed block of Work (all of one corpus and task), commit what was answered, give the Receipts."""
+        began_ms, work = _now_ms(), unpack(block)
+        name = digest([w.request_id for w in work])
+        orders = self._book.take(name, len(work), self._who)
+        for line in orders.news:
+            log.warning("model %s: %s", self._model, line)
+        if orders.give_up:
+            raise GaveUp(orders.give_up, ())
+        done = [self._answer(name, piece, work[piece.start : piece.stop], began_ms) for piece in orders.pieces]
+        return to_table(Receipt, done or [Receipt("", began_ms, _now_ms(), 0, 0, 0, 0, 0, 0)])
+
+    def _answer(self, name: str, piece: Piece, work: list[Work], began_ms: int) -> Receipt:
+        """One piece, to its commit: until then it is what is to blame if the engine dies."""
+        with self._turns.turn(piece.alone):
+            if piece.alone:
+                self._book.asks(name, piece, self._who)
+            try:
+                answers = self._poisoned() if piece.poison else self._ask_engine([self._ask(w) for w in work])
+            except GaveUp as end:
+                self._commit(work, end.answers, began_ms)
+                raise
+            receipt = self._commit(work, answers, began_ms)
+            self._book.done(name, piece)
+        return receipt
+
+    def _commit(self, work: list[Work], answers: Sequence[Answer | None], began_ms: int) -> Receipt:
         pairs = [(w, a) for w, a in zip(work, answers, strict=True) if a]  # None: not answered, so it stays pending
         rows = [p for w, a in pairs for p in predictions(self._runs, w, a, self._engine.fingerprint)]
         if not rows:
-            return to_table(Receipt, [Receipt("", began_ms, _now_ms(), 0, 0, 0, 0, 0, 0)])
+            return Receipt("", began_ms, _now_ms(), 0, 0, 0, 0, 0, 0)
         receipt = commit(self._store, self._namespace, self._runs, rows, began_ms, self._meter.gpu_ms())
         self._meter.told(self._runs[rows[0].run_id], receipt, rows)
-        return to_table(Receipt, [receipt])
+        return receipt
+
+    def _ask_engine(self, asks: Sequence[Ask]) -> Sequence[Answer | None]:
+        try:
+            return self._engine.answer(asks)
+        except EngineDied as death:
+            self._end(str(death))
+            raise
+
+    def _poisoned(self) -> Sequence[Answer]:
+        """What a row that kills gets, once the engine has shown that not everything kills it."""
+        self._ask_engine([Ask("alive", (ALIVE,), Sampling(max_tokens=1), None)])
+        return [Answer(status="failed", reason="engine_death")]
+
+    def _end(self, why: str, stacks: bool = False) -> None:
+        log.error("model %s: %s", self._model, why)
+        self._book.died(self._who, why)
+        end_process(stacks)
 
     def _ask(self, work: Work) -> Ask:
         run = self._runs[work.targets[0].run_id]
@@ -87,8 +137,8 @@ def _prediction(run: Run, request: Request, answer: Answer, engine: str, now: da
         shot_ids=request.shot_ids, seed=request.seed, seed_honoured=answer.seed_honoured,
         system_folded=answer.system_folded, run_digest=run.run_digest, prompt_tokens=answer.prompt_tokens,
         completion_tokens=answer.completion_tokens, reasoning_tokens=answer.reasoning_tokens,
-        cached_tokens=answer.cached_tokens, cost_usd=answer.cost_usd, latency_s=answer.latency_s, engine=engine,
-        reused_from=None, created_at=now,
+        cached_tokens=answer.cached_tokens, cost_usd=answer.cost_usd, latency_s=answer.latency_s,
+        engine=answer.engine or engine, reused_from=None, created_at=now,
     )  # fmt: skip
 
 

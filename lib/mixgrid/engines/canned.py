@@ -7,9 +7,11 @@ Modes, all in the model entry's `engine_args`:
     malformed_share: 0.1    that share of the answers is cut off in the middle
     refused_share: 0.1      that share is failed with the reason `refused`
     die_on: "word"          the engine dies when a prompt holds this text
+    hang_on: "word"         the engine never comes back from a prompt that holds this text
     log_to: file            each request id that is answered is appended to this file, to count what was asked twice
 """
 
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +33,8 @@ class CannedEngine:
         self._answers: list[str] = args.get("answers") or ["<raspuns>satiră</raspuns>", "<raspuns>factual</raspuns>"]
         self._delay_s = float(args.get("delay_ms", 0)) / 1000
         self._malformed, self._refused = float(args.get("malformed_share", 0)), float(args.get("refused_share", 0))
-        self._die_on, self._log_to = args.get("die_on"), args.get("log_to")
+        self._die_on, self._hang_on, self._log_to = args.get("die_on"), args.get("hang_on"), args.get("log_to")
+        self.finished = 0
         self._context, self._system_role = spec.entry.context_length, spec.entry.system_role
 
     def answer(self, asks: Sequence[Ask]) -> list[Answer]:
@@ -41,6 +44,7 @@ class CannedEngine:
         if self._log_to:
             with Path(self._log_to).open("a", encoding="utf-8") as log:
                 log.write("".join(f"{ask.request_id}\n" for ask in asks))
+        self.finished += len(answers)
         return answers
 
     def close(self) -> None:
@@ -51,6 +55,8 @@ class CannedEngine:
         prompt = " ".join(m.content for m in messages)
         if self._die_on and self._die_on in prompt:
             raise EngineDied(f"canned engine: a prompt holds {self._die_on!r}")
+        if self._hang_on and self._hang_on in prompt:
+            threading.Event().wait()
         tokens, folded = len(prompt.split()), len(messages) < len(ask.messages)
         if tokens >= self._context:
             return Answer(status="failed", reason="too_long", prompt_tokens=tokens, system_folded=folded)

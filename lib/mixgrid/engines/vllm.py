@@ -68,6 +68,7 @@ class VllmEngine:
         self.fingerprint = f"vllm-{vllm.__version__}-{'cuda' if on_gpu else 'cpu'}-{entry.dtype}-tp{max(spec.gpus, 1)}"
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._running: dict[str, _Job] = {}
+        self.finished = 0
         self._death: EngineDied | None = None
         self._alive = threading.Lock()  # held to hand a job over, and to die: no job can slip in after the last look
         self._thread = threading.Thread(target=self._run, name="vllm-engine", daemon=True)
@@ -140,6 +141,7 @@ class VllmEngine:
 
     def _finish(self, output: Any) -> None:
         job, best = self._running.pop(output.request_id), output.outputs[0]
+        self.finished += 1
         job.done.set_result(
             Answer(
                 text=job.begun + best.text,
