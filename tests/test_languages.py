@@ -1,5 +1,6 @@
 """Languages: tags, the comparison normaliser, the tokenizer, folding."""
 
+import itertools
 import json
 import sys
 import unicodedata
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixgrid.errors import UserError
-from mixgrid.languages import LANGUAGES, fold, language, normalise, words
+from mixgrid.languages import LANGUAGES, fold, language, normalise, tags, word_places, words
 
 GOLDEN = Path(__file__).parent / "golden" / "unicode_tokenizers.json"
 TRICKY = st.text(
@@ -140,3 +141,20 @@ def test_folding_keeps_the_vowel_signs_of_bengali() -> None:
 @given(TRICKY)
 def test_folding_twice_is_folding_once(text: str) -> None:
     assert fold(fold(text)) == fold(text)
+
+
+@given(TRICKY)
+def test_places_hold_the_words_of_a_text_that_is_in_lower_case_and_composed(text: str) -> None:
+    text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+    assert [text[start:end] for start, end in word_places(text)] == words(text)
+
+
+@given(TRICKY)
+def test_places_are_in_order_and_apart(text: str) -> None:
+    places = word_places(text)
+    assert all(start < end for start, end in places)
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(places))
+
+
+def test_tags_are_in_capitals_and_keep_their_order() -> None:
+    assert tags("<PERSON>, @URL și <GPE_2> <b> <person> @ion <PERSON>") == ("<PERSON>", "@URL", "<GPE_2>", "<PERSON>")

@@ -130,6 +130,24 @@ def words(text: str) -> list[str]:
     return _word().findall(lowered.replace("_", " "))
 
 
+def word_places(text: str) -> list[tuple[int, int]]:
+    """Where each word of a raw text starts and ends, in code points, by the rule of `words`."""
+    return [match.span() for match in _word().finditer(text.replace("_", " "))]
+
+
+# What stands for a name, an address or a link in anonymised text; it belongs to no language.
+TAG = re.compile(r"<[A-Z][A-Z0-9_]*>|@[A-Z]{2,}\b")
+
+
+def tags(text: str) -> tuple[str, ...]:
+    """The tags of a text, in order.
+
+    >>> tags("<PERSON> a scris pe @URL despre <GPE>.")
+    ('<PERSON>', '@URL', '<GPE>')
+    """
+    return tuple(TAG.findall(text))
+
+
 @functools.cache
 def _word() -> re.Pattern[str]:
     r"""`\w` is L*, N* and the underscore; without the marks, Bengali and vocalised Arabic would be cut to pieces."""
