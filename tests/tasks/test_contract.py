@@ -33,6 +33,14 @@ def some(n: int, **fields: Any) -> Item:
 
 
 ITEMS: dict[str, list[Item]] = {
+    "code-mixing": [
+        some(n, language=tag, text="Primarul <PERSON> a tăiat panglica {de două ori}.", references=(text,))
+        for n, tag in enumerate(("ro-en", "ro-de", "su-id-en"))
+        for text in (
+            "The mayor <PERSON> a tăiat panglica {de două ori}.",
+            "Primarul <PERSON> cut the ribbon.\nDe două ori.",
+        )
+    ],
     "dialogue-qa": [
         some(n, language=tag, turns=TURNS, question='Siapa yang "skip"?', options=options, label=label)
         for n, tag in enumerate(LANGUAGES)
@@ -57,6 +65,15 @@ ITEMS: dict[str, list[Item]] = {
         dataclasses.replace(BASE, source_id=f"s{n}", language=tag, text=text, label=label, item_hash="")
         for n, (text, label) in enumerate(SENTENCES)
         for tag in ("ro", "ro-en", "ro-de")
+    ],
+    "translation": [
+        some(n, language="ro-en", text=text, category=unit, topic=f"Ieri {text}.", references=(reference,))
+        for n, unit in enumerate((None, "sentence", "subtree", "phrase", "word"))
+        for text, reference in (
+            ("<PERSON> și <GPE>, azi", '<PERSON> and <GPE>, "today"'),
+            ("gard {x}", "fence & {x}"),
+            ("نحبو", "we like"),
+        )
     ],
 }
 NOISE = ["{}", "Sigur!\n{}\n", "<think>hm, <raspuns>altceva</raspuns></think>{}", "hm</think>\n\n{}  "]

@@ -13,10 +13,12 @@ from mixgrid.metrics.choice import Choice
 from mixgrid.metrics.classification import Classification
 from mixgrid.metrics.multilabel import MultiLabel
 from mixgrid.metrics.summary import Summary
+from mixgrid.metrics.translation import Translation
 
 FAMILIES: Mapping[str, Callable[[Sequence[str], Policies], Family]] = {
     "choice": Choice,
     "classification": Classification,
     "multilabel": MultiLabel,
     "summary": Summary,
+    "translation": Translation,
 }

@@ -89,7 +89,7 @@ class Summary:
                 seen = (kinds == 0) & np.array([s == status for s in scored.statuses], dtype=bool)
                 stats[seen, column] = 1
             for counts in scored.sums.values():
-                _put_counts(stats[:, columns["chrf++ counts 0"] :], kinds, counts.astype(np.float64))
+                put_counts(stats[:, columns["chrf++ counts 0"] :], kinds, counts.astype(np.float64))
         return stats
 
     @cached_property
@@ -127,7 +127,7 @@ def _named(scored: TextScores, suffix: str) -> Iterator[tuple[str, Array]]:
             yield name + suffix, values / 100 if name == SENTENCE else values
 
 
-def _put_counts(places: Array, kinds: Array | np.ndarray[tuple[int, ...], np.dtype[np.int64]], counts: Array) -> None:
+def put_counts(places: Array, kinds: Array | np.ndarray[tuple[int, ...], np.dtype[np.int64]], counts: Array) -> None:
     """chrF++'s counts of what was answered; of the others only their references count, and apart."""
     answered = kinds == 0
     places[answered, :COUNTS] = counts[answered]

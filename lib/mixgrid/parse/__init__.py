@@ -9,6 +9,7 @@ alias exactly (after folding); anything else becomes a status that says what was
                  json_field + label    {"topic": "Daily Life"}
                  json_field + letter   {"answer": "C"}
                  json_field + prose    {"summary": "A and B plan a trip. ..."}
+    text         rewritten             <translation>The mayor of <GPE> …</translation>
 
 >>> tagged(Raw("<think>satiră?</think><Răspuns>Factuală.</Răspuns>"), TAGS, aliases({"factual": ["factuală"]})).value
 'factual'
@@ -31,10 +32,11 @@ from mixgrid.parse.base import (
 from mixgrid.parse.labels import aliases, label, spelled
 from mixgrid.parse.letters import letter, prose
 from mixgrid.parse.objects import json_field, json_flags, json_object, objects
+from mixgrid.parse.rewritten import rewritten
 from mixgrid.parse.tags import last_tag, tag_pairs, tagged
 
 __all__ = [
     "MARKS", "TAGS", "VERSION", "Raw", "Tags", "Visible", "aliases", "begun", "excerpt", "json_field", "json_flags",
-    "json_object", "label", "last_tag", "letter", "objects", "outside", "prose", "refuses", "spelled",
+    "json_object", "label", "last_tag", "letter", "objects", "outside", "prose", "refuses", "rewritten", "spelled",
     "tag_pairs", "tagged", "thoughts", "visible",
 ]  # fmt: skip
