@@ -11,7 +11,7 @@ import importlib.metadata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, Literal
 
 from mixgrid.errors import UserError
@@ -203,6 +203,11 @@ def _conditions(model: Any) -> list[Any]:
 def round_up(usd: Decimal) -> Decimal:
     """Up to what a ledger stores."""
     return usd.quantize(_FINEST, ROUND_CEILING)
+
+
+def round_down(usd: Decimal) -> Decimal:
+    """Down to what a ledger stores."""
+    return usd.quantize(_FINEST, ROUND_FLOOR)
 
 
 def _count(counts: Mapping[str, Any], name: str, missing: int | None = None) -> int | None:

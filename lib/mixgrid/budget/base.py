@@ -1,6 +1,6 @@
 """What a paid engine sees of the ledger: a purse. Money is Decimal, in USD.
 
-    known = purse.paid(request_ids)              answers that were paid for before: never asked again (engines.paid does it)
+    known = purse.paid(request_ids)         what was paid for before: engines/paid.py never asks it again
     hold = purse.reserve(request_id, price.worst_case(prompt_bound(messages), max_tokens))
     if hold is None: the row stays pending (answer None), and nothing is sent
     send; then exactly one of
@@ -39,7 +39,7 @@ class Hold:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try of one request, as it went. The ledger fills in `ending`, `reserved_usd`, `attempt_id` and `wallet`."""
+    """One try of one request, as it went. What the ledger fills in stands last."""
 
     request_id: str
     model: str  # of the manifest
@@ -56,6 +56,7 @@ class Attempt:
     answer: Answer | None
     response_id: str = ""  # the provider's own id of the answer
     ending: Ending = "kept"
+    answered: bool = False
     attempt_id: str = ""
     wallet: str = ""
     reserved_usd: Decimal = Decimal(0)

@@ -1,0 +1,236 @@
+"""The purse of one engine process: wallets filled by the ledger, attempts written by this process itself.
+
+A wallet belongs to one model and one UTC day. It is filled for several requests at once and its money goes round, so
+that the store is written to a few times a second, whatever the number of requests.
+"""
+
+import secrets
+import threading
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from mixgrid.budget.base import Attempt, Ending, Entry, Hold
+from mixgrid.budget.books import PaidIndex, write_attempts
+from mixgrid.budget.ledger import Authority, Grant
+from mixgrid.pricing import ZERO, round_up
+from mixgrid.records import Answer
+from mixgrid.store import Store, StoreError
+
+AHEAD = 16  # a wallet is filled for this many requests like the one that found it empty
+LINGER_S = 0.1  # a write waits this long for others to join it
+PATIENCE_S = 300.0  # for money that other engines hold; then the budget counts as used up
+_LOOK_S = 0.5
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
+
+
+@dataclass
+class _Wallet:
+    """Money of one day in this process."""
+
+    day: date
+    wallet: str = field(default_factory=lambda: secrets.token_hex(8))
+    free: Decimal = ZERO
+    held: int = 0  # attempts in flight
+
+
+class _Batch:
+    """Attempts that are written together."""
+
+    def __init__(self) -> None:
+        self.attempts: list[Attempt] = []
+        self.led = False
+        self.done = threading.Event()
+        self.error: StoreError | None = StoreError("the ledger was not written: the write was interrupted")
+
+
+class _Journal:
+    """Group commit: the first that comes writes for all who come while it waits for its turn."""
+
+    def __init__(self, store: Store, folder: str, model: str) -> None:
+        self._store, self._folder, self._model = store, folder, model
+        self._lock, self._turn = threading.Lock(), threading.Lock()
+        self._batch = _Batch()
+        self._index = PaidIndex(store, folder, model)
+        self._index_lock = threading.Lock()
+
+    def add(self, attempts: Sequence[Attempt]) -> None:
+        """Have them written with the next batch."""
+        with self._lock:
+            self._batch.attempts += attempts
+
+    def write(self, attempts: Sequence[Attempt]) -> None:
+        """Durable when it returns; what could not be written is tried again with the next batch."""
+        with self._lock:
+            batch, leads = self._batch, not self._batch.led
+            batch.attempts += attempts
+            batch.led = True
+        if leads:
+            time.sleep(LINGER_S)
+            self._lead(batch)
+        batch.done.wait()
+        if batch.error:
+            raise batch.error
+
+    def find(self, request_ids: Collection[str]) -> list[Attempt]:
+        """What answers these requests."""
+        with self._index_lock:
+            return self._index.find(request_ids)
+
+    def _lead(self, batch: _Batch) -> None:
+        with self._turn:
+            with self._lock:
+                self._batch = _Batch()
+            try:
+                if batch.attempts:
+                    part = write_attempts(self._store, self._folder, self._model, batch.attempts)
+                    with self._index_lock:
+                        self._index.add(part, batch.attempts)
+                batch.error = None
+            except StoreError as error:
+                batch.error = error
+                self.add(batch.attempts)
+            finally:
+                batch.done.set()
+
+
+class LedgerPurse:
+    """One (sweep, model) in one process; see budget/base.py. It travels to its process without its state."""
+
+    def __init__(self, store: Store, folder: str, model: str, authority: Authority) -> None:
+        self._given = store, folder, model, authority
+        self._model, self._authority = model, authority
+        self._journal = _Journal(store, folder, model)
+        self._change = threading.Condition()
+        self._wallets: dict[str, _Wallet] = {}
+        self._current: _Wallet | None = None
+        self._filling = False
+        self._stopped = ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._given
+
+    def paid(self, request_ids: Collection[str]) -> dict[str, Answer]:
+        """Those of the requests that the ledger has an answer for."""
+        return {a.request_id: a.answer for a in self._journal.find(request_ids) if a.answer}
+
+    def reserve(self, request_id: str, usd: Decimal, wait: bool = True) -> Hold | None:
+        """From the wallet of today, filled by the ledger where it lacks; None once the caps leave too little."""
+        usd, deadline = round_up(usd), time.monotonic() + PATIENCE_S
+        while not self._stopped:
+            with self._change:
+                wallet = self._wallet_of_today()
+                if wallet.free >= usd:
+                    wallet.free -= usd
+                    wallet.held += 1
+                    return Hold(secrets.token_hex(12), request_id, usd, wallet.day, wallet.wallet)
+                if self._filling:
+                    self._change.wait(_LOOK_S)
+                    continue
+                self._filling, need = True, usd - wallet.free
+            refused = self._fill(wallet, need, usd * AHEAD)
+            if refused and not wait:
+                return None
+            if refused:
+                self._wait_or_stop(refused, deadline)
+        return None
+
+    def settle(self, hold: Hold, attempt: Attempt) -> None:
+        """The bill and the answer, durable when it returns."""
+        self.book([Entry(hold, "settled", attempt)])
+
+    def release(self, hold: Hold, attempt: Attempt) -> None:
+        """The money is free again at once: nothing is lost if the note of it is."""
+        self._journal.add([_filled(hold, "released", attempt)])
+        self._end(hold, ZERO)
+
+    def keep(self, hold: Hold, attempt: Attempt) -> None:
+        """The money stays in the wallet, unused, until `mixgrid cost --reconcile`."""
+        self._journal.add([_filled(hold, "kept", attempt)])
+        self._end(hold, hold.usd)
+
+    def book(self, entries: Sequence[Entry]) -> None:
+        """Written first; only then is what they leave of their holds free."""
+        attempts = [_filled(e.hold, e.ending, e.attempt) for e in entries]
+        self._journal.write(attempts)
+        for entry, attempt in zip(entries, attempts, strict=True):
+            used = {"settled": attempt.billed_usd or ZERO, "released": ZERO, "kept": entry.hold.usd}[entry.ending]
+            self._end(entry.hold, used)
+
+    def close(self) -> None:
+        """Give back what no attempt holds."""
+        self._journal.write([])
+        with self._change:
+            closing = [(w, w.free, not w.held) for w in self._wallets.values()]
+            for wallet, free, resting in closing:
+                wallet.free -= max(free, ZERO)
+                if resting:
+                    del self._wallets[wallet.wallet]
+                    self._current = None if self._current is wallet else self._current
+        for wallet, free, resting in closing:
+            self._authority.give_back(wallet.wallet, free, resting)
+
+    def _wallet_of_today(self) -> _Wallet:
+        if self._current is None or self._current.day != _today():
+            self._current = _Wallet(_today())
+            self._wallets[self._current.wallet] = self._current
+        return self._current
+
+    def _fill(self, wallet: _Wallet, need: Decimal, want: Decimal) -> Grant | None:
+        """Ask the ledger; the refusal, if it is one."""
+        grant = Grant()
+        try:
+            grant = self._authority.grant(wallet.wallet, self._model, wallet.day.isoformat(), need, want)
+        finally:
+            with self._change:
+                wallet.free += grant.usd
+                self._filling = False
+                self._change.notify_all()
+        return None if grant.usd else grant
+
+    def _wait_or_stop(self, refused: Grant, deadline: float) -> None:
+        """Money in flight here comes back first; then what others hold, for a while; then the budget is used up.
+
+        What is free here is given back before: two that wait for each other's money would wait for ever.
+        """
+        with self._change:
+            in_flight = any(w.held for w in self._wallets.values())
+            if in_flight:
+                self._change.wait(_LOOK_S)
+                return
+            if refused.final or time.monotonic() > deadline:
+                self._stopped = refused.why
+                self._change.notify_all()
+                return
+        self.close()
+        time.sleep(_LOOK_S)
+
+    def _end(self, hold: Hold, used: Decimal) -> None:
+        """What a hold leaves goes back to its wallet; if that is another process's, to the ledger."""
+        with self._change:
+            wallet = self._wallets.get(hold.wallet)
+            if wallet:
+                wallet.held -= 1
+                wallet.free += hold.usd - used
+                self._change.notify_all()
+        if not wallet and used < hold.usd:
+            self._authority.give_back(hold.wallet, hold.usd - used, False)
+        if used > hold.usd:
+            why = f"a bill of {used} USD came for a reservation of {hold.usd} USD (request {hold.request_id})"
+            self._stopped = why
+            self._authority.stop(why)
+
+
+def _filled(hold: Hold, ending: Ending, attempt: Attempt) -> Attempt:
+    """The attempt with what the ledger knows of it."""
+    return replace(
+        attempt, ending=ending, attempt_id=hold.hold_id, wallet=hold.wallet, reserved_usd=hold.usd,
+        billed_usd=None if attempt.billed_usd is None else round_up(attempt.billed_usd),
+        day=hold.day.isoformat(), request_id=hold.request_id, answered=attempt.answer is not None,
+    )  # fmt: skip

@@ -1,0 +1,256 @@
+"""A purse over a real ledger in a folder: what is held, what is free again, what outlives the process."""
+
+import pickle
+import threading
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mixgrid.budget.base import Entry
+from mixgrid.budget.books import accounts, attempts_folder, lines, moves
+from mixgrid.budget.ledger import Ledger
+from mixgrid.budget.purse import LedgerPurse
+from mixgrid.pricing import ZERO
+from mixgrid.store import Store, StoreError
+from tests.budget.purses import FOLDER, attempt, ledger, purse
+
+USD = Decimal("0.1")
+
+
+class Far(Ledger):
+    """A handle to a ledger elsewhere."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Far, ()
+
+
+def committed(folder: Path) -> Decimal:
+    return sum((a.committed for a in accounts(Store.open(str(folder)), FOLDER).values()), ZERO)
+
+
+def test_a_settled_attempt_leaves_the_rest_of_its_hold_free_and_is_in_the_store_with_its_answer(tmp_path: Path) -> None:
+    one = purse(tmp_path, ledger(tmp_path))
+    hold = one.reserve("r1", USD)
+    assert hold is not None
+    one.settle(hold, attempt("0.03", "yes"))
+    one.close()
+    assert committed(tmp_path) == Decimal("0.03")
+    assert purse(tmp_path, ledger(tmp_path)).paid(["r1", "r2"])["r1"].text == "yes"
+
+
+def test_a_released_hold_costs_nothing_and_a_kept_one_all_of_it(tmp_path: Path) -> None:
+    one = purse(tmp_path, ledger(tmp_path))
+    held = [one.reserve(f"r{n}", USD) for n in range(2)]
+    assert held[0] is not None
+    assert held[1] is not None
+    one.release(held[0], attempt(error="429"))
+    one.keep(held[1], attempt(error="reset"))
+    one.close()
+    assert committed(tmp_path) == USD
+    assert {line.ending for line in lines(Store.open(str(tmp_path)), FOLDER)} == {"released", "kept"}
+    assert one.paid(["r0", "r1"]) == {}
+
+
+def test_money_is_in_the_store_s_books_before_it_can_be_spent(tmp_path: Path) -> None:
+    one = purse(tmp_path, ledger(tmp_path))
+    assert one.reserve("r", USD) is not None
+    assert committed(tmp_path) >= USD
+
+
+def test_after_a_death_what_was_not_settled_stays_reserved_for_every_later_process(tmp_path: Path) -> None:
+    one = purse(tmp_path, ledger(tmp_path, "1"))
+    hold = one.reserve("r1", USD)
+    assert hold is not None
+    one.settle(hold, attempt("0.01", "yes"))
+    granted = committed(tmp_path)  # and the process is gone, with its wallet
+    assert ledger(tmp_path).committed() == granted >= USD
+
+
+def test_the_cap_is_used_to_the_last_request_that_fits_and_not_beyond(tmp_path: Path) -> None:
+    book = ledger(tmp_path, "1")
+    one = purse(tmp_path, book)
+    asked = 0
+    while hold := one.reserve(f"r{asked}", USD):
+        one.settle(hold, attempt("0.07", "yes"))
+        asked += 1
+    assert asked == 13  # 13 × 0.07 = 0.91; another one might have cost 0.10
+    one.close()
+    assert committed(tmp_path) == Decimal("0.91")
+    assert "of the sweep" in book.ended()[""]
+
+
+def test_a_model_s_cap_ends_that_model_alone(tmp_path: Path) -> None:
+    book = ledger(tmp_path, "1", models={"m": "0.15"})
+    one, other = purse(tmp_path, book), purse(tmp_path, book, "n")
+    hold = one.reserve("r1", USD)
+    assert hold is not None
+    one.settle(hold, attempt("0.1", "yes"))
+    assert one.reserve("r2", USD) is None
+    assert other.reserve("r2", USD) is not None
+    assert list(book.ended()) == ["m"]
+
+
+def test_a_day_s_cap_ends_with_the_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = purse(tmp_path, ledger(tmp_path, "1", day="0.15"))
+    hold = first.reserve("r1", USD)
+    assert hold is not None
+    first.settle(hold, attempt("0.1", "yes"))
+    assert first.reserve("r2", USD) is None
+    first.close()
+    tomorrow = hold.day + timedelta(days=1)
+    monkeypatch.setattr("mixgrid.budget.purse._today", lambda: tomorrow)
+    assert purse(tmp_path, ledger(tmp_path, "1", day="0.15")).reserve("r2", USD) is not None
+
+
+def test_a_hold_that_outlasts_midnight_counts_for_the_day_on_which_it_was_reserved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = purse(tmp_path, ledger(tmp_path))
+    monkeypatch.setattr("mixgrid.budget.purse._today", lambda: date(2026, 3, 1))
+    late = one.reserve("r1", USD)
+    monkeypatch.setattr("mixgrid.budget.purse._today", lambda: date(2026, 3, 2))
+    early = one.reserve("r2", USD)
+    assert late is not None
+    assert early is not None
+    one.settle(late, attempt("0.02", "yes"))
+    one.settle(early, attempt("0.03", "yes"))
+    one.close()
+    by_day = {a.day: a.committed for a in accounts(Store.open(str(tmp_path)), FOLDER).values()}
+    assert by_day == {"2026-03-01": Decimal("0.02"), "2026-03-02": Decimal("0.03")}
+
+
+def test_a_bill_above_its_reservation_is_booked_in_full_and_stops_everyone(tmp_path: Path) -> None:
+    book = ledger(tmp_path, "1")
+    one, other = purse(tmp_path, book), purse(tmp_path, book, "n")
+    hold = one.reserve("r1", USD)
+    assert hold is not None
+    one.settle(hold, attempt("2.5", "yes"))
+    assert one.reserve("r2", Decimal("0.001")) is None
+    assert other.reserve("r3", Decimal("0.001")) is None
+    assert "2.5" in book.ended()[""]
+    assert ledger(tmp_path, "1").committed() >= Decimal("2.5")
+
+
+def test_a_reservation_waits_for_money_in_flight_instead_of_giving_up(tmp_path: Path) -> None:
+    one = purse(tmp_path, ledger(tmp_path, "0.15"))
+    first = one.reserve("r1", USD)
+    assert first is not None
+    assert one.reserve("r2", USD, wait=False) is None
+    found: list[Any] = []
+    waiting = threading.Thread(target=lambda: found.append(one.reserve("r2", USD)))
+    waiting.start()
+    one.settle(first, attempt("0.01", "yes"))
+    waiting.join(30)
+    assert found[0].request_id == "r2"
+
+
+def test_two_engines_that_wait_for_each_other_s_money_both_come_to_an_end(tmp_path: Path) -> None:
+    book = ledger(tmp_path, "0.2")
+    both = [purse(tmp_path, book, model) for model in ("m", "n")]
+    asked: list[int] = []
+
+    def work(one: LedgerPurse) -> None:
+        n = 0
+        while hold := one.reserve(f"r{n}", Decimal("0.03")):
+            one.settle(hold, attempt("0.01", "yes"))
+            n += 1
+        asked.append(n)
+
+    threads = [threading.Thread(target=work, args=(one,)) for one in both]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sum(asked) == 18  # 0.18 spent; another one might have cost 0.03
+
+
+def test_few_writes_serve_many_requests(tmp_path: Path) -> None:
+    one = purse(tmp_path, ledger(tmp_path, "100"))
+
+    def work(n: int) -> None:
+        hold = one.reserve(f"r{n}", USD)
+        assert hold is not None
+        one.settle(hold, attempt("0.01", "yes"))
+
+    for _ in range(4):
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(64)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    written = len(list(Store.open(str(tmp_path)).list(FOLDER)))
+    assert len(lines(Store.open(str(tmp_path)), FOLDER)) == 256
+    assert written < 128
+
+
+def test_a_hold_of_a_process_that_is_gone_can_be_settled_by_another_one(tmp_path: Path) -> None:
+    gone = purse(tmp_path, ledger(tmp_path))
+    hold = gone.reserve("r1", USD)
+    assert hold is not None
+    before = committed(tmp_path)
+    other = purse(tmp_path, ledger(tmp_path))
+    other.book([Entry(hold, "settled", attempt("0.04", "yes"))])
+    assert committed(tmp_path) == before - Decimal("0.06")
+    assert other.paid(["r1"])["r1"].text == "yes"
+
+
+def test_a_purse_travels_without_its_money(tmp_path: Path) -> None:
+    there = pickle.loads(pickle.dumps(purse(tmp_path, Far())))
+    assert isinstance(there, LedgerPurse)
+
+
+def test_what_could_not_be_written_is_told_and_written_with_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = purse(tmp_path, ledger(tmp_path))
+    holds = [one.reserve(f"r{n}", USD) for n in range(2)]
+    assert holds[0] is not None
+    assert holds[1] is not None
+
+    def away(*_: object) -> None:
+        raise StoreError("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mixgrid.budget.purse.write_attempts", away)
+        with pytest.raises(StoreError, match="away"):
+            one.settle(holds[0], attempt("0.01", "first"))
+    one.settle(holds[1], attempt("0.01", "second"))
+    assert {a.text for a in one.paid(["r0", "r1"]).values()} == {"first", "second"}
+
+
+def test_the_same_answer_bought_twice_is_given_once_and_the_first_one_wins(tmp_path: Path) -> None:
+    one = purse(tmp_path, ledger(tmp_path))
+    for text in ("first", "second"):
+        hold = one.reserve("r", USD)
+        assert hold is not None
+        one.settle(hold, attempt("0.01", text))
+    for reader in (one, purse(tmp_path, ledger(tmp_path))):
+        assert reader.paid(["r"])["r"].text == "first"
+
+
+def test_parts_of_attempts_are_compacted_without_losing_or_doubling_one(tmp_path: Path) -> None:
+    from mixgrid.budget.books import COMPACT_ABOVE, compact
+
+    store = Store.open(str(tmp_path))
+    one = purse(tmp_path, ledger(tmp_path, "100"))
+    for n in range(COMPACT_ABOVE + 1):
+        hold = one.reserve(f"r{n}", USD)
+        assert hold is not None
+        one.settle(hold, attempt("0.01", f"text {n}"))
+    before = lines(store, FOLDER)
+    compact(store, FOLDER, "m")
+    assert len(list(store.list(attempts_folder(FOLDER, "m")))) == 1
+    assert lines(store, FOLDER) == before
+    assert one.paid(["r7"])["r7"].text == "text 7"  # of a process that still knows the old parts
+
+
+def test_every_move_says_why(tmp_path: Path) -> None:
+    one = purse(tmp_path, ledger(tmp_path))
+    one.reserve("r", USD)
+    assert [m.why for m in moves(Store.open(str(tmp_path)), FOLDER)] == ["grant"]
