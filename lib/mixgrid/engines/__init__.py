@@ -4,6 +4,7 @@ import importlib
 from typing import cast
 
 from mixgrid.engines.base import Engine, EngineSpec
+from mixgrid.engines.paid import PaidEngine
 
 ENGINES = {
     "canned": "mixgrid.engines.canned:CannedEngine",
@@ -15,6 +16,7 @@ PLANNED = ("classical", "encoder", "openai", "openai-batch")  # a model may name
 
 
 def build(spec: EngineSpec) -> Engine:
-    """Load the engine that a model entry names."""
+    """Load the engine that a model entry names; with a purse, it asks nothing that is paid for."""
     module, name = ENGINES[spec.entry.engine].split(":")
-    return cast(Engine, getattr(importlib.import_module(module), name)(spec))
+    engine = cast(Engine, getattr(importlib.import_module(module), name)(spec))
+    return PaidEngine(engine, spec.purse) if spec.purse else engine
