@@ -78,7 +78,7 @@ def test_a_sentence_that_does_not_parse_is_named(declare: Declare, write: Write,
 
 def test_columns_of_other_formats_hold_words_and_tags_too(declare: Declare, write: Write) -> None:
     columns = {"item_id": "id", "text": "text", "tokens": {"form": "words", "language": "langs"}}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": "1", "text": "kamu where?", "words": ["kamu", "where"], "langs": ["id", "en"]},
         {"id": "2", "text": "di rumah", "words": "di rumah", "langs": "id id"},
     ]
