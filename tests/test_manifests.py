@@ -9,8 +9,9 @@ from mixgrid.corpora.catalogue import load_corpora
 from mixgrid.engines import ENGINES, PLANNED
 from mixgrid.errors import UserError
 from mixgrid.manifest import ModelEntry, SamplingFields, load, load_models
+from mixgrid.plan.decoding import sampling_of
 from mixgrid.plan.estimate import Estimate, estimate
-from mixgrid.plan.grid import resolve, sampling_of
+from mixgrid.plan.grid import resolve
 from mixgrid.plan.names import check_entry
 from mixgrid.records import Sampling
 from mixgrid.tasks import TASKS

@@ -58,7 +58,7 @@ def test_an_old_run_keeps_its_old_prompt_beside_the_new_one(tmp_path: Path) -> N
 
 
 def test_a_failed_row_says_why(tmp_path: Path) -> None:
-    grid = asked(open_grid(tmp_path, models={"toy": {**TOY, "context_length": 16}}))
+    grid = asked(open_grid(tmp_path, models={"toy": {**TOY, "context_length": 16}}, sampling=[{"max_tokens": 8}]))
     assert {(one.status, one.reason) for one in traced(grid)} == {("failed", "too_long")}
 
 

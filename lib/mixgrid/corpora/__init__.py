@@ -8,10 +8,10 @@ To add a corpus, describe it in manifests/corpora.yaml. To add a reader for a la
 write its file here and name it in READERS.
 """
 
-from mixgrid.corpora import selerosa, table
+from mixgrid.corpora import kept, selerosa, table
 from mixgrid.corpora.base import Reader, slice_items
 from mixgrid.corpora.catalogue import Corpus, corpus, load_corpora
-from mixgrid.corpora.snapshot import Snapshot, load, load_table, write_snapshot
+from mixgrid.corpora.snapshot import Snapshot, load, load_table, refuse_twice, write_snapshot
 from mixgrid.errors import UserError, allowed
 from mixgrid.records import Item
 
@@ -22,6 +22,7 @@ __all__ = [
 
 READERS: dict[str, Reader] = {
     "selerosa": selerosa.read,
+    "snapshot": kept.read,
     "table": table.read,
 }
 
@@ -31,4 +32,6 @@ def read(corpus: Corpus) -> list[Item]:
     name = corpus.entry.reader
     if name not in READERS:
         raise UserError(f"{corpus.where}: key 'reader': there is no reader {name!r}; {allowed(name, READERS)}")
-    return READERS[name](corpus)
+    items = READERS[name](corpus)
+    refuse_twice(items, f"{corpus.where}, key 'columns.item_id'")
+    return items

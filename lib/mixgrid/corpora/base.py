@@ -56,18 +56,19 @@ def slice_items(
     split: str,
     languages: Sequence[str] | None = None,
     switching: Sequence[str] | None = None,
+    where: str | None = None,
 ) -> list[Item]:
     """The items of a split, of the languages and switching methods named (None: all of them).
 
     UserError where the split, or one of those languages or methods in it, is not in the corpus at all. A language
-    that only some methods have is no error: that cell is empty.
+    that only some methods have is no error: that cell is empty. `where`: the file and key that want it.
     """
-    name = items[0].corpus if items else "?"
+    name = where or f"corpus '{items[0].corpus if items else '?'}'"
     part = [item for item in items if item.split == split]
     if not part:
-        raise UserError(f"corpus '{name}' has no split {split!r}; {allowed(split, {item.split for item in items})}")
-    _known(f"corpus '{name}', split '{split}'", "language", languages, {item.language for item in part})
-    _known(f"corpus '{name}', split '{split}'", "switching method", switching, {item.switching for item in part})
+        raise UserError(f"{name} has no split {split!r}; {allowed(split, {item.split for item in items})}")
+    _known(f"{name}, split '{split}'", "language", languages, {item.language for item in part})
+    _known(f"{name}, split '{split}'", "switching method", switching, {item.switching for item in part})
     return [
         item
         for item in part

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -45,7 +45,7 @@ class Snapshot:
 def content_digest(items: Sequence[Item]) -> str:
     """SHA-256 over the digests of all items, sorted by item id; UserError names ids that two items share."""
     ordered = sorted(items, key=lambda item: item.item_id)
-    _refuse_twice(ordered)
+    refuse_twice(ordered, f"corpus '{ordered[0].corpus}'" if ordered else "")
     whole = hashlib.sha256()
     for item in ordered:
         whole.update(item_digest(item).encode())
@@ -109,10 +109,12 @@ def _parts(store: Store, folder: str) -> list[Part]:
     return []
 
 
-def _refuse_twice(ordered: Sequence[Item]) -> None:
-    twice = [item_id for item_id, n in Counter(item.item_id for item in ordered).items() if n > 1]
+def refuse_twice(items: Iterable[Item], where: str) -> None:
+    """UserError where items share an id; `where`: the place that declares them."""
+    twice = [item_id for item_id, n in Counter(item.item_id for item in items).items() if n > 1]
     if twice:
         raise UserError(
-            f"corpus '{ordered[0].corpus}': {len(twice)} item ids stand there more than once: "
-            f"{', '.join(repr(i) for i in twice[:5])}; map `item_id` to a column whose values are unique"
+            f"{where}: {len(twice)} item ids stand there more than once: "
+            f"{', '.join(repr(i) for i in twice[:5])}; map `item_id` to a column whose values are unique, "
+            "or give files that count from the same number a `prefix` each"
         )

@@ -1,11 +1,15 @@
 """How each part of a grid is decoded, as a table for `mixgrid plan`, and what is odd about it."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from mixgrid.plan.cells import NO_SWITCH, Absent
+from mixgrid.errors import UserError
+from mixgrid.manifest import Manifest, ModelEntry, SamplingFields
+from mixgrid.plan.cells import NO_SWITCH, Absent, runs_of
 from mixgrid.records import Run, Sampling
 from mixgrid.tasks import TASKS
+from mixgrid.tasks.base import Setting
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,49 @@ class Decoding:
         """The fields that are set, as a person writes them."""
         fields = {name: value for name, value in vars(self.sampling).items() if value not in (None, ())}
         return ", ".join(f"{name} {value}" for name, value in fields.items())
+
+
+def sampling_of(manifest: Manifest, model: str, entry: ModelEntry, task: str, setting: Setting) -> Sampling:
+    """Decoding fields: engine defaults under the model's, its task's and the manifest's, whose last entry wins."""
+    sampling = Sampling()
+    for _, layer in (*_of_model(entry, task, setting), *_of_manifest(manifest, model, task, setting)):
+        sampling = layer.over(sampling)
+    return sampling
+
+
+def _of_model(entry: ModelEntry, task: str, setting: Setting) -> Iterator[tuple[str, SamplingFields]]:
+    for name in ("default", task, f"{task}/thinking"):
+        if name in entry.sampling and (setting.thinking or not name.endswith("/thinking")):
+            yield f"sampling.{name}", entry.sampling[name]
+
+
+def _of_manifest(manifest: Manifest, model: str, task: str, setting: Setting) -> Iterator[tuple[str, SamplingFields]]:
+    for n, override in enumerate(manifest.sampling):
+        if override.applies(model, task, setting.name):
+            yield f"sampling.{n}", override
+
+
+def check_room(manifest: Manifest, path: Path, models: Mapping[str, ModelEntry]) -> None:
+    """UserError where an answer may be as long as a model's whole context, so that no prompt leaves it the room."""
+    asked = {
+        (model, task, setting.name)
+        for corpus in manifest.corpora
+        for task in manifest.tasks
+        for model, setting, _ in runs_of(manifest, models, corpus.name, TASKS[task])
+    }
+    for model, task, name in sorted(asked):
+        entry, setting = models[model], TASKS[task].settings[name]
+        wanted = sampling_of(manifest, model, entry, task, setting).max_tokens
+        if wanted >= entry.context_length:
+            catalogue = f"{path.parent / 'models.yaml'}: model '{model}'"
+            said = [f"{catalogue}, key 'sampling.default"]
+            said += [f"{catalogue}, key '{key}" for key, layer in _of_model(entry, task, setting) if layer.max_tokens]
+            own = _of_manifest(manifest, model, task, setting)
+            said += [f"{path}: key '{key}" for key, layer in own if layer.max_tokens]
+            raise UserError(
+                f"{said[-1]}.max_tokens': {wanted} tokens for an answer to {task}/{name} leave a prompt no room in the "
+                f"model's `context_length` of {entry.context_length}; lower the one or raise the other"
+            )
 
 
 def decoding(runs: Iterable[Run]) -> tuple[Decoding, ...]:

@@ -17,9 +17,8 @@ from mixgrid.errors import UserError, allowed
 from mixgrid.languages import words
 from mixgrid.manifest import CorpusChoice, Manifest, ModelEntry
 from mixgrid.plan.cells import Absent, absent, runs_of, settings_of, speaks
-from mixgrid.plan.decoding import Decoding, design_warnings
-from mixgrid.plan.grid import sampling_of
-from mixgrid.plan.names import beside, check_there, load_checked, models_of
+from mixgrid.plan.decoding import Decoding, check_room, design_warnings, sampling_of
+from mixgrid.plan.names import beside, check_there, load_checked, models_of, taken
 from mixgrid.plan.requests import rendered
 from mixgrid.plan.summary import tokens_by_bytes
 from mixgrid.prompts import Prompts
@@ -83,6 +82,7 @@ def estimate(path: str | Path) -> Estimate:
     path = Path(path)
     manifest = load_checked(path)
     models = models_of(manifest, path, to_run=False)
+    check_room(manifest, path, models)
     prompts = Prompts(beside(path, manifest.templates, "templates") if manifest.templates else None)
     sizes = tuple(_sizes(manifest, path))
     rows = tuple(_rows(manifest, models, sizes))
@@ -117,26 +117,19 @@ def _sizes(manifest: Manifest, path: Path) -> Iterator[Size]:
     found = [
         size
         for choice in manifest.corpora
-        for size in _corpus_sizes(manifest, find_corpus(catalogue, choice.name, f"{path}: key 'corpora'"), choice)
+        for size in _corpus_sizes(manifest, path, find_corpus(catalogue, choice.name, f"{path}: key 'corpora'"), choice)
     ]
-    cells = [cell for size in found for cell in size.cells]
-    check_there(manifest, path, {cell.language for cell in cells}, {cell.switching for cell in cells})
+    check_there(manifest, path, {(cell.language, cell.switching) for size in found for cell in size.cells})
     for size in found:
-        kept = tuple(cell for cell in size.cells if _taken(manifest, cell))
+        kept = tuple(cell for cell in size.cells if taken(manifest, (cell.language, cell.switching)))
         if kept:
             yield replace(size, cells=kept)
 
 
-def _taken(manifest: Manifest, cell: Cell) -> bool:
-    return all(
-        wanted is None or value in wanted
-        for wanted, value in ((manifest.languages, cell.language), (manifest.switching, cell.switching))
-    )
-
-
-def _corpus_sizes(manifest: Manifest, corpus: Corpus, choice: CorpusChoice) -> Iterator[Size]:
+def _corpus_sizes(manifest: Manifest, path: Path, corpus: Corpus, choice: CorpusChoice) -> Iterator[Size]:
     here = all("://" not in file.path and Path(file.path).exists() for file in corpus.sources)
-    items = slice_items(read(corpus), choice.split) if here else []
+    where = f"{path}: key 'corpora': corpus '{choice.name}'"
+    items = slice_items(read(corpus), choice.split, where=where) if here else []
     for name in manifest.tasks:
         cells = tuple(_counted(TASKS[name], items) if here else _declared(corpus, choice.split, name))
         if cells:

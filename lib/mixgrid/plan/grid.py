@@ -17,7 +17,9 @@ from mixgrid.errors import UserError
 from mixgrid.manifest import Api, Manifest, ModelEntry, Resources
 from mixgrid.plan.cells import Absent, absent, runs_of, speaks
 from mixgrid.plan.declared import declared
-from mixgrid.plan.names import beside, check_there, load_checked, models_of
+from mixgrid.plan.decoding import check_room, sampling_of
+from mixgrid.plan.names import beside, check_there, load_checked, models_of, taken
+from mixgrid.plan.shown import dropped
 from mixgrid.prompts import Prompts
 from mixgrid.records import Item, Run, Sampling
 from mixgrid.schemas import digest
@@ -161,6 +163,18 @@ class Grid:
                 if any(self.takes(run, item) for run in group.runs):
                     shots.of(item)
 
+    def check_shown(self) -> None:
+        """UserError where a template drops what it is to show; nothing has been written yet."""
+        for group in self.groups:
+            first = group.items[:1]
+            lost = [name for i in first for name in dropped(self.prompts, group.task, group.setting, i, group.pool)]
+            if lost:
+                raise UserError(
+                    f"{self.path}: key 'templates': template {group.setting.template!r} never shows {lost[0]!r}, so "
+                    f"all items of {group.task.name}/{group.setting.name} would be asked as if there were none; "
+                    "put it into its block 'user'"
+                )
+
     def _runs(self) -> Iterator[Run]:
         for part in self.slices:
             for task in (TASKS[name] for name in self.manifest.tasks):
@@ -190,17 +204,6 @@ class Grid:
         )
 
 
-def sampling_of(manifest: Manifest, model: str, entry: ModelEntry, task: str, setting: Setting) -> Sampling:
-    """Decoding fields: engine defaults under the model's, its task's and the manifest's, whose last entry wins."""
-    names = ["default", task, *([f"{task}/thinking"] if setting.thinking else [])]
-    layers = [entry.sampling[name] for name in names if name in entry.sampling]
-    layers += [o for o in manifest.sampling if o.applies(model, task, setting.name)]
-    sampling = Sampling()
-    for layer in layers:
-        sampling = layer.over(sampling)
-    return sampling
-
-
 def run_digest(entry: ModelEntry, sampling: Sampling, setting: Setting) -> str:
     """Everything but prompt and seed that can change an answer: model, template, context length, decoding, engine."""
     made_by = [entry.engine, identity(entry.checkpoint), entry.revision, entry.adapter, entry.dtype, entry.quantization]
@@ -223,28 +226,26 @@ def resolve(path: str | Path, store_url: str | None = None) -> Grid:
     manifest = load_checked(path)
     declared(manifest, path)  # a comparison that cannot be made is told before anything is paid for
     models = models_of(manifest, path)
+    check_room(manifest, path, models)
     store = open_store(manifest.store if store_url is None else store_url)
     prompts = Prompts(beside(path, manifest.templates, "templates") if manifest.templates else None)
     grid = Grid(manifest, path, models, tuple(_slices(manifest, path)), store, prompts)
     grid.check_shots()
+    grid.check_shown()
     return grid
 
 
 def _slices(manifest: Manifest, path: Path) -> Iterator[Slice]:
     """Each corpus of the manifest, read, with the languages and methods that the manifest takes of it."""
     catalogue = load_corpora(path.parent / "corpora.yaml")
-    found: list[Item] = []
+    found: set[tuple[str, str]] = set()
     for choice in manifest.corpora:
         items = read(find_corpus(catalogue, choice.name, f"{path}: key 'corpora'"))
-        split = slice_items(items, choice.split)
-        found += split
-        taken = (i for i in split if _taken(i.language, manifest.languages) and _taken(i.switching, manifest.switching))
-        yield Slice(choice.name, content_digest(items), choice.split, tuple(taken), tuple(items))
-    check_there(manifest, path, {i.language for i in found}, {i.switching for i in found})
-
-
-def _taken(value: str, wanted: list[str] | None) -> bool:
-    return wanted is None or value in wanted
+        split = slice_items(items, choice.split, where=f"{path}: key 'corpora': corpus '{choice.name}'")
+        found |= {(item.language, item.switching) for item in split}
+        kept = tuple(item for item in split if taken(manifest, (item.language, item.switching)))
+        yield Slice(choice.name, content_digest(items), choice.split, kept, tuple(items))
+    check_there(manifest, path, found)
 
 
 def _left_out(part: Slice, task: str) -> str:

@@ -10,19 +10,22 @@ from mixgrid.errors import UserError, allowed
 from mixgrid.manifest import Api, Manifest, ModelEntry, load, load_models, model_entry
 from mixgrid.tasks import TASKS
 
+Cell = tuple[str, str]  # a language and a switching method
 _VARIABLE = re.compile("[A-Z][A-Z0-9]{0,31}(_[A-Z0-9]{1,31})+")
 
 
 def load_checked(path: Path) -> Manifest:
-    """The manifest of a file, all of whose names but those of models and data are known."""
+    """The manifest of a file, all of whose tasks and settings are known."""
     manifest = load(path)
     _check_tasks(manifest, path)
-    _check_selectors(manifest, path)
     return manifest
 
 
 def models_of(manifest: Manifest, path: Path, *, to_run: bool = True) -> dict[str, ModelEntry]:
-    """The manifest's models in the catalogue beside it; `to_run` refuses those that nothing here can answer for yet."""
+    """The manifest's models in the catalogue beside it; `to_run` refuses those that nothing here can answer for yet.
+
+    What selects among models is checked after them: a misspelt model is not the fault of its right name elsewhere.
+    """
     file = path.parent / "models.yaml"
     catalogue = load_models(file)
     found = {name: model_entry(catalogue, name, f"{path}: key 'models'") for name in manifest.models}
@@ -30,6 +33,7 @@ def models_of(manifest: Manifest, path: Path, *, to_run: bool = True) -> dict[st
         check_entry(entry, f"{file}: model '{name}'")
         if to_run:
             _check_runnable(entry, f"{file}: model '{name}'")
+    _check_selectors(manifest, path)
     return found
 
 
@@ -85,15 +89,25 @@ def beside(path: Path, name: str, key: str) -> Path:
     return folder
 
 
-def check_there(manifest: Manifest, path: Path, languages: Collection[str], switching: Collection[str]) -> None:
-    """UserError where the manifest takes a language or a method that is in none of its corpora."""
-    for key, wanted, there in (
-        ("languages", manifest.languages, languages),
-        ("switching", manifest.switching, switching),
-    ):
+def taken(manifest: Manifest, cell: Cell) -> bool:
+    """Whether the grid takes the items of a cell."""
+    wanted = (manifest.languages, manifest.switching)
+    return all(names is None or value in names for names, value in zip(wanted, cell, strict=True))
+
+
+def check_there(manifest: Manifest, path: Path, cells: Collection[Cell]) -> None:
+    """UserError where the manifest takes a language or a method that is in none of its corpora, or no cell of any."""
+    for place, (key, wanted) in enumerate((("languages", manifest.languages), ("switching", manifest.switching))):
+        there = {cell[place] for cell in cells}
         for value in wanted or ():
             if value not in there:
                 raise UserError(f"{path}: key '{key}': {value!r} is in none of the corpora; {allowed(value, there)}")
+    if not any(taken(manifest, cell) for cell in cells):
+        there_are = ", ".join(f"{language}/{method}" for language, method in sorted(cells))
+        raise UserError(
+            f"{path}: keys 'languages' and 'switching': no item is in one of {', '.join(manifest.languages or ())} "
+            f"and mixed by one of {', '.join(manifest.switching or ())}; there are {there_are}"
+        )
 
 
 def _check_tasks(manifest: Manifest, path: Path) -> None:
