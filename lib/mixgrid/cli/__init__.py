@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from mixgrid.cli import compare, inspect, verbs
+from mixgrid.cli import compare, inspect, night, verbs
 from mixgrid.cli.options import harmless
 from mixgrid.errors import MixgridError, UserError
 
@@ -24,6 +24,7 @@ app.command()(verbs.reduce)
 app.command()(verbs.report)
 app.command()(compare.compare)
 app.command()(compare.gate)
+app.command()(night.nightly)
 app.command()(inspect.show)
 app.command()(inspect.parse)
 app.command()(inspect.corpora)
