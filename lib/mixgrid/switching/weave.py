@@ -1,8 +1,10 @@
 """Translations put into a sentence, and taken out again: what happens at the seams belongs to the span.
 
-woven = weave("Gardul e plictisitor.", [Piece(0, 6, "word")], ["the fence"], "en")
-woven.text                              # "The fence e plictisitor."
-unweave(woven.text, woven.spans)        # the original, to the byte
+    woven = weave("Gardul e plictisitor.", [Piece(0, 6, "word")], [Said("the fence")], "en")
+    woven.text                              # "The fence e plictisitor."
+    unweave(woven.text, woven.spans)        # the original, to the byte
+
+A piece whose translation cannot stand there stays as it was, for a reason that is counted.
 """
 
 import re
@@ -22,6 +24,14 @@ _QUOTES = {'"': '"', "'": "'", "“": "”", "”": "”", "„": "”", "«": "
 
 
 @dataclass(frozen=True)
+class Said:
+    """A translation, or why there is none."""
+
+    text: str
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True)
 class Woven:
     """A mixed sentence; pieces whose translation could not be used stand there as they were, each for a reason."""
 
@@ -30,14 +40,14 @@ class Woven:
     left: tuple[Reason, ...]
 
 
-def weave(text: str, pieces: Chosen, said: Sequence[str | Reason], language: str) -> Woven:
-    """The text with each piece in its translation, fitted; `said` holds a reason where there is no translation."""
+def weave(text: str, pieces: Chosen, said: Sequence[Said], language: str) -> Woven:
+    """The text with each piece in its translation, fitted; what has none stays as it was."""
     spans: list[Span] = []
     left: list[Reason] = []
     mixed, at = "", 0
     for piece, answer in zip(pieces, said, strict=True):
         original = text[piece.start : piece.end]
-        fitted = fit(original, answer, language)
+        fitted = answer if answer.reason else fit(original, answer.text, language)
         mixed += text[at : piece.start]
         if fitted.reason or not _seamless(mixed, fitted.text, text[piece.end :]):
             left.append(fitted.reason or "not_translated")
@@ -56,32 +66,21 @@ def unweave(text: str, spans: Sequence[Span]) -> str:
     return text
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A translation as it can stand for the original, or why it cannot."""
-
-    text: str
-    reason: Reason | None = None
-
-
-def fit(original: str, said: str, language: str) -> Fitted:
+def fit(original: str, said: str, language: str) -> Said:
     """A translation with the original's case, punctuation and quotation marks at its ends, on as many lines.
 
-    A capital that only a sentence's start would have is taken away, but for languages that write nouns so; `said` may
-    be a reason instead, which then stays the reason.
+    A capital that only a sentence's start would have is taken away, but for languages that write nouns so.
     """
-    if said in ("not_translated", "tag_lost"):
-        return Fitted("", said)  # type: ignore[arg-type]
     lines = [" ".join(line.split(" ")) for line in said.strip().splitlines() if line.strip()]
     if len(lines) > max(len(original.splitlines()), 1):
-        return Fitted("", "not_translated")
+        return Said("", "not_translated")
     text = _case(original, _quoted(original, _ends(original, "\n".join(lines))), language)
     if tags(text) != tags(original):
-        return Fitted("", "tag_lost")
+        return Said("", "tag_lost")
     if not words(text) or _overgrown(original, text):
-        return Fitted("", "not_translated")
+        return Said("", "not_translated")
     same = unicodedata.normalize("NFC", text) == unicodedata.normalize("NFC", original)
-    return Fitted("", "unchanged") if same else Fitted(text)
+    return Said("", "unchanged") if same else Said(text)
 
 
 def _overgrown(original: str, text: str) -> bool:
