@@ -60,6 +60,7 @@ ITEMS: dict[str, list[Item]] = {
         for n, tag in enumerate(LANGUAGES)
         for label in ("Science/Technology", "Entertainment", "Social/Culture", "Education", "Daily Life")
     ],
+    "dialogue-writing": [some(n, language=tag, turns=TURNS, topic="travel {x}") for n, tag in enumerate(LANGUAGES)],
     "implicit-meaning": [some(n, language="bn-en", text="ki {boro} genius re!", flags=flags(n)) for n in range(16)],
     "satire": [
         dataclasses.replace(BASE, source_id=f"s{n}", language=tag, text=text, label=label, item_hash="")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from mixgrid.metrics.base import Family, Policies
 from mixgrid.metrics.choice import Choice
 from mixgrid.metrics.classification import Classification
+from mixgrid.metrics.dialogue import Dialogue
 from mixgrid.metrics.multilabel import MultiLabel
 from mixgrid.metrics.summary import Summary
 from mixgrid.metrics.translation import Translation
@@ -18,6 +19,7 @@ from mixgrid.metrics.translation import Translation
 FAMILIES: Mapping[str, Callable[[Sequence[str], Policies], Family]] = {
     "choice": Choice,
     "classification": Classification,
+    "dialogue": Dialogue,
     "multilabel": MultiLabel,
     "summary": Summary,
     "translation": Translation,
