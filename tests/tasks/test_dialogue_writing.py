@@ -39,7 +39,7 @@ def test_the_prompt_has_the_specification_and_nothing_that_was_said() -> None:
 def test_only_mixed_dialogues_with_a_topic_are_taken() -> None:
     assert TASK.accepts(ITEM)
     for fields in ({"topic": None}, {"turns": ()}, {"language": "id"}):
-        assert not TASK.accepts(dataclasses.replace(ITEM, item_hash="", **fields))  # type: ignore[arg-type]
+        assert not TASK.accepts(dataclasses.replace(ITEM, item_hash="", **fields))
 
 
 def test_an_answer_becomes_turns() -> None:
