@@ -1,19 +1,23 @@
 """The README is true: its commands exist and run, its lists are the code's, its first screen comes first."""
 
+import dataclasses
 import re
 import shlex
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 from typer.main import get_command
 
 from mixgrid.cli import app
 from mixgrid.corpora import READERS
 from mixgrid.engines import ENGINES
+from mixgrid.generate.recipe import Recipe
 from mixgrid.languages import LANGUAGES
 from mixgrid.manifest import Manifest
 from mixgrid.metrics import FAMILIES
 from mixgrid.report import FORMATS
+from mixgrid.switching import METHODS
 from mixgrid.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,8 +25,8 @@ README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
 COMMANDS = [line.split("#")[0].strip() for block in BLOCKS for line in block.replace("\\\n", " ").splitlines()]
 DICTS: dict[str, object] = {
-    "ENGINES": ENGINES, "FAMILIES": FAMILIES, "FORMATS": FORMATS, "LANGUAGES": LANGUAGES, "READERS": READERS,
-    "TASKS": TASKS,
+    "ENGINES": ENGINES, "FAMILIES": FAMILIES, "FORMATS": FORMATS, "LANGUAGES": LANGUAGES, "METHODS": METHODS,
+    "READERS": READERS, "TASKS": TASKS,
 }  # fmt: skip
 
 
@@ -53,10 +57,18 @@ def test_the_command_table_names_every_verb() -> None:
     assert named == set(get_command(app).commands)  # type: ignore[attr-defined]
 
 
-def test_the_manifest_table_names_every_key() -> None:
-    section = README.split("## The manifest")[1].split("## ")[0]
-    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
-    assert {key for row in rows for key in re.findall(r"`(\w+)`", row)} == set(Manifest.model_fields)
+@pytest.mark.parametrize(("section", "kind"), [("The manifest", Manifest), ("Making a corpus", Recipe)])
+def test_the_table_of_a_manifest_names_every_key(section: str, kind: type[BaseModel]) -> None:
+    text = README.split(f"## {section}")[1].split("## ")[0]
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert {key for row in rows for key in re.findall(r"`(\w+)`", row)} == set(kind.model_fields)
+
+
+def test_the_methods_options_are_those_that_they_take() -> None:
+    row = next(line for line in README.splitlines() if line.startswith("| `switching` | methods"))
+    told = {name: set(re.findall(r"\w+", options)) for name, options in re.findall(r"`(\w+): {(.*?)}`", row)}
+    fields = {name: {f.name for f in dataclasses.fields(m)} for name, m in METHODS.items()}  # type: ignore[arg-type]
+    assert told == {name: found - {"language"} for name, found in fields.items()}
 
 
 def test_the_table_of_additions_is_the_code() -> None:
