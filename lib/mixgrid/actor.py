@@ -172,6 +172,7 @@ def _progress(part: Part, run_id: str, rows: list[Prediction]) -> Progress:
         done=len(rows),
         failed=sum(p.status == "failed" for p in rows),
         unparsed=sum(p.status == "ok" and not _parses(p) for p in rows),
+        cut=sum(p.finish_reason == "length" for p in rows),
         prompt_tokens=sum(p.prompt_tokens for p in spent),
         completion_tokens=sum(p.completion_tokens for p in spent),
         cached_tokens=sum(p.cached_tokens for p in spent),

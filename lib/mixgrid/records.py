@@ -186,6 +186,7 @@ class Receipt:
     cached_tokens: int
     cost_micros: int = 0  # millionths of a dollar
     gpu_ms: int = 0  # GPU time that the engine held since its part before, or its start
+    cut: int = 0  # answers that ended at the limit of their length
 
 
 @dataclass(frozen=True)
@@ -279,6 +280,7 @@ class Progress:
     cached_tokens: int
     cost_micros: int = 0  # millionths of a dollar
     gpu_ms: int = 0  # GPU time that the engine held for these rows
+    cut: int = 0  # answers that ended at the limit of their length
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from mixgrid.errors import UserError
 from mixgrid.plan.estimate import estimate as estimate_of
 from mixgrid.plan.grid import open_store, resolve
 from mixgrid.plan.pending import listing
-from mixgrid.plan.progress import Status
+from mixgrid.plan.progress import Status, cut_warnings
 from mixgrid.plan.progress import status as status_of
 from mixgrid.plan.summary import grid_warnings, summary
 from mixgrid.records import Receipt
@@ -70,6 +70,7 @@ def run(
     progress = Progress()
     outcome = predict(grid, progress, max_failed)
     progress.close()
+    warn(cut_warnings(status_of(grid.store, grid.manifest.namespace, grid.sizes)))
     if json:
         say_json(outcome)
         return
@@ -99,6 +100,7 @@ def status(
         return
     for one in found:
         say(_status_line(one))
+    warn(cut_warnings(found))
     say(f"{len(found)} runs: {sum(s.done for s in found)} rows done, {sum(s.pending for s in found)} pending")
 
 

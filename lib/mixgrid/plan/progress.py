@@ -4,7 +4,7 @@ No text is read. Only where an actor died between its part and its counts are th
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,9 +15,10 @@ from mixgrid.records import Progress
 from mixgrid.store import NotFound, Part, Store, TornError
 
 COUNTED = (
-    "done", "failed", "unparsed", "prompt_tokens", "completion_tokens", "cached_tokens", "cost_micros", "gpu_ms"
+    "done", "failed", "unparsed", "prompt_tokens", "completion_tokens", "cached_tokens", "cost_micros", "gpu_ms", "cut"
 )  # fmt: skip
 WINDOW_MS = 10 * 60 * 1000  # rates look back this far
+CUT = 0.01  # the share of answers that may end at the limit of their length before that is said
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Status:
     pending: int
     failed: int
     unparsed: int
+    cut: int  # answers that ended at the limit of their length
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int
@@ -37,6 +39,16 @@ class Status:
     gpu_hours: float
     tokens_per_s: float | None
     eta_s: float | None
+
+
+def cut_warnings(found: Iterable[Status]) -> Iterator[str]:
+    """A sentence for each run whose limit on an answer's length spoils its scores: what is cut is mostly unparsed."""
+    for one in found:
+        if one.cut > CUT * one.done:
+            yield (
+                f"run {one.run_id}: {one.cut} of {one.done} answers are cut off at `max_tokens` "
+                "(finish_reason length), so raise it, or ask for shorter reasoning"
+            )
 
 
 def publish(store: Store, namespace: str, progress: Progress) -> None:

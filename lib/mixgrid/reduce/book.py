@@ -1,4 +1,4 @@
-"""What judged rows say, each thing once: a grid of six million rows needs 24 bytes of each beside this."""
+"""What judged rows say, each thing once: a grid of six million rows needs 28 bytes of each beside this."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -86,25 +86,27 @@ class Book:
             status=self.statuses.number(judged["status"]),
             engine=self.engines.number(judged["engine"]),
             excerpt=self.excerpts.number(judged["excerpt"]),
+            cut=numbers(judged, "cut").astype(np.int32),
             row=numbers(judged, "row").astype(np.uint64),
         )
 
 
 @dataclass
 class Rows:
-    """What is kept of some rows: 24 bytes of each."""
+    """What is kept of some rows: 28 bytes of each."""
 
     verdict: Ints  # -1: no row yet
     status: Ints
     engine: Ints
     excerpt: Ints  # -1: it was read
+    cut: Ints  # 1: it ended at the limit of its length
     row: Words
 
     @classmethod
     def none(cls, n: int) -> "Rows":
         """No row at any of n places."""
         verdict, status, engine, excerpt = (np.full(n, -1, dtype=np.int32) for _ in range(4))
-        return cls(verdict, status, engine, excerpt, np.zeros(n, dtype=np.uint64))
+        return cls(verdict, status, engine, excerpt, np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.uint64))
 
     def put(self, at: npt.NDArray[np.int64], rows: "Rows", taken: npt.NDArray[np.int64]) -> None:
         """Let some of the rows stand at these places."""

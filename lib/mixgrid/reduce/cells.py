@@ -104,6 +104,12 @@ class Cell:
         return np.stack([self._rows(a) for a in self.answers])
 
     @cached_property
+    def cut(self) -> npt.NDArray[np.int64]:
+        """(S,): answers of any seed that ended at the limit of their length."""
+        cut = sum(self._by_basic(a.item, a.rows.cut[:, None].astype(np.float64)) for a in self.answers)
+        return np.asarray(self.slices.add_up(np.asarray(cut))[..., 0], dtype=np.int64)
+
+    @cached_property
     def clusters(self) -> npt.NDArray[np.int64]:
         """(S,): clusters with a row of any seed."""
         size, basics = len(self.population.clusters.names), self.slices.sums.shape[1]

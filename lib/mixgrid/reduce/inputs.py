@@ -1,17 +1,19 @@
 """What a reduction reads, found by listings alone, and the account of it that is kept beside the scores."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mixgrid import __version__
 from mixgrid.plan.layout import predictions_folder, run_folder
+from mixgrid.plan.progress import CUT
 from mixgrid.records import Run
-from mixgrid.reduce.cells import Cell
+from mixgrid.reduce.cells import ALL, MIXED, Cell
 from mixgrid.store import Part, PartListing, Store
 
 TOP = 20  # unparsed answers shown for each cell
+TOP_CUT = 5  # slices named for each cell whose answers were cut off
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def account(inputs: Inputs, cells: Sequence[Cell], reduction_id: str) -> dict[st
         "statuses": {run_id: dict(c.book.statuses.counts(a.rows.status)) for run_id, a, c in runs},
         "engines": sorted({name for _, a, c in runs for name in c.book.engines.counts(a.rows.engine)}),
         "unparsed": [_unparsed(cell) for cell in cells],
-        "warnings": [*inputs.warnings, *_left_out(counts)],
+        "warnings": [*inputs.warnings, *_left_out(counts), *(said for cell in cells for said in _cut(cell))],
     }
 
 
@@ -74,6 +76,21 @@ def _unparsed(cell: Cell) -> dict[str, Any]:
     run = cell.run
     cell_key = {"corpus": run.corpus, "split": run.split, "task": run.task, "model": run.model, "setting": run.setting}
     return {**cell_key, "rows": total.total(), "top": [{"text": text, "rows": n} for text, n in top]}
+
+
+def _cut(cell: Cell) -> Iterator[str]:
+    """A sentence where more than a hundredth of a slice's answers ended at the limit of their length."""
+    rows = cell.rows[..., 0].sum(axis=0)
+    one = [s for s, name in enumerate(cell.slices.names) if ALL not in name and MIXED not in name]
+    spoilt = sorted((s for s in one if cell.cut[s] > CUT * rows[s]), key=lambda s: -cell.cut[s] / rows[s])
+    if spoilt:
+        run = cell.run
+        shown = [f"{'/'.join(cell.slices.names[s])} {100 * cell.cut[s] / rows[s]:.1f} %" for s in spoilt[:TOP_CUT]]
+        more = f" and {len(spoilt) - TOP_CUT} more" if len(spoilt) > TOP_CUT else ""
+        yield (
+            f"{run.corpus} · {run.task} · {run.model} · {run.setting}: answers cut off at `max_tokens` (finish_reason "
+            f"length) in {', '.join(shown)}{more}; raise it, or ask for shorter reasoning"
+        )
 
 
 _WHY = {

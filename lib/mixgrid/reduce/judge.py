@@ -17,7 +17,7 @@ from mixgrid.reduce.population import Ints, Sheet, first_words, lists_as_text, w
 from mixgrid.schemas import digest
 from mixgrid.tasks.base import Raw, Task
 
-VERSION = 1
+VERSION = 2
 FAILED = "failed: "  # begins the status of a row that failed; its reason follows
 _RAW = ("text", "reasoning", "finish_reason", "status", "reason")
 _IDS = ("run_id", "item_id", "request_id", "prompt_sha256", "item_hash", "row_sha256", "engine")
@@ -58,6 +58,7 @@ class Judge:
                 "engine": _coded(rows["engine"]),
                 "status": _coded(status),
                 "excerpt": _coded(excerpt),
+                "cut": pc.equal(rows["finish_reason"], "length").cast(pa.int32()),
                 "verdict": verdicts,
                 "vector": _at_first(verdicts, vectors),
             }
