@@ -25,11 +25,11 @@ ROOMS = (
     ("significance",),
     ("plan",),
     ("observe",),
-    ("suspects", "watchdog"),
+    ("capacity", "suspects", "watchdog"),
     ("actor",),
     ("pool",),
     ("predict", "reduce"),
-    ("generate", "sweep", "compare"),
+    ("generate", "sweep", "compare", "survey"),
     ("report",),
     ("nightly",),
     ("cluster", "cli", "__main__"),
@@ -37,9 +37,9 @@ ROOMS = (
 LEVEL = {name: level for level, room in enumerate(ROOMS) for name in room}
 
 # Who may import what weighs seconds or gigabytes.
-FLOWS = ("pool", "predict", "reduce", "generate", "sweep", "compare", "nightly")
+FLOWS = ("pool", "predict", "reduce", "generate", "sweep", "compare", "nightly", "survey")
 HEAVY = {
-    "ray": (*FLOWS, "cluster", "observe", "engines", "train", "annotate", "describe", "switching", "corpora"),
+    "ray": (*FLOWS, "capacity", "cluster", "observe", "engines", "train", "annotate", "describe", "switching", "corpora"),
     "torch": ("engines", "metrics", "train"),
     "transformers": ("engines", "metrics", "train"),
     "vllm": ("engines",),

@@ -54,7 +54,7 @@ class SamplingFields(Frozen):
 
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    top_k: Annotated[int, Field(ge=1)] | None = None
+    top_k: Annotated[int, Field(ge=1, le=1_000_000)] | None = None  # no vocabulary has more tokens than that
     min_p: Annotated[float, Field(ge=0, le=1)] | None = None
     repetition_penalty: Annotated[float, Field(gt=0, le=2)] | None = None
     presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
@@ -177,6 +177,8 @@ class Resources(Frozen):
     cpus: Annotated[float, Field(gt=0)] = 1.0
     batch_size: Annotated[int, Field(ge=1)] = 256  # requests in a part
     batches_in_flight: Annotated[int, Field(ge=1)] = 4  # per replica, so that the engine never waits for a part
+    hung_after_s: Annotated[float, Field(gt=0)] = 1800.0  # without a finished row, an engine is ended
+    restarts: Annotated[int, Field(ge=0)] = 24  # of engines, in one call; a row that kills them takes about five
 
 
 class CorpusChoice(Frozen):

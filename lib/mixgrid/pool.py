@@ -4,25 +4,35 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import ray
 import ray.data
 from ray import ObjectRef
 from ray._private import ray_constants
+from ray.actor import ActorHandle
 from ray.exceptions import RayActorError, RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from mixgrid.actor import EngineActor, pack
+from mixgrid.capacity import room
 from mixgrid.engines.base import EngineSpec, cpu_build
-from mixgrid.errors import Incomplete, UserError
+from mixgrid.errors import Incomplete, MixgridError, UserError
 from mixgrid.manifest import ModelEntry, Resources
 from mixgrid.records import Receipt, Run, Work
 from mixgrid.schemas import from_table
 from mixgrid.store import Store
+from mixgrid.suspects import Orders, Piece, Suspects
+
+log = logging.getLogger(__name__)
 
 _CREATION = "raised in its creation task"  # so Ray says of an actor whose engine could not be loaded
-RESTARTS = 3  # of an actor, after its engine or its node died, before the model is given up for this call
+
+
+def local() -> bool:
+    """Whether the engines will run on this machine: no cluster is named."""
+    return not os.environ.get("RAY_ADDRESS")
 
 
 def connect() -> None:
@@ -53,6 +63,36 @@ def connect() -> None:
 
 
 @dataclass(frozen=True)
+class SharedBook:
+    """The suspects of one model's call, as every engine's process sees them: they live in an actor at the driver."""
+
+    handle: "ActorHandle[Suspects]"
+
+    @classmethod
+    def open(cls, restarts: int) -> "SharedBook":
+        """Beside the driver, so that no other node's loss takes it away."""
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        return cls(ray.remote(num_cpus=0, scheduling_strategy=here)(Suspects).remote(restarts))
+
+    def take(self, block: str, rows: int, who: str) -> Orders:
+        """As Suspects does."""
+        orders: Orders = ray.get(self.handle.take.remote(block, rows, who))
+        return orders
+
+    def asks(self, block: str, piece: Piece, who: str) -> None:
+        """As Suspects does."""
+        ray.get(self.handle.asks.remote(block, piece, who))
+
+    def done(self, block: str, piece: Piece) -> None:
+        """As Suspects does."""
+        ray.get(self.handle.done.remote(block, piece))
+
+    def died(self, who: str, why: str) -> None:
+        """As Suspects does."""
+        ray.get(self.handle.died.remote(who, why))
+
+
+@dataclass(frozen=True)
 class Pool:
     """One model's engines on the cluster, and where their rows go."""
 
@@ -68,30 +108,54 @@ class Pool:
         return ray.put(pack(block))
 
     def answer(self, blocks: "list[ObjectRef[pa.Table]]") -> Iterator[Receipt]:
-        """Answer the blocks; a receipt for each part, as it is written. Incomplete where Ray or an engine gives up."""
+        """Answer the blocks; a receipt for each part, as it is written. Incomplete where Ray or an engine gives up.
+
+        As many engines as there are blocks for, and room; Ray lets the others wait, and ends each that has no more
+        to do, so that the next model's may start.
+        """
         ray.data.DataContext.get_current().enable_progress_bars = False
-        spec = EngineSpec(self.model, self.entry, self._gpus(), min(self.resources.replicas, len(blocks)))
-        context = {"spec": spec, "runs": dict(self.runs), "store": self.store, "namespace": self.namespace}
+        spec = self._spec(len(blocks))
+        context = {
+            "spec": spec, "runs": dict(self.runs), "store": self.store, "namespace": self.namespace,
+            "book": SharedBook.open(self.resources.restarts), "patience_s": self.resources.hung_after_s,
+        }  # fmt: skip
+        again = {"max_restarts": self.resources.restarts, "max_task_retries": self.resources.restarts}
         receipts = ray.data.from_arrow_refs(blocks).map_batches(
             EngineActor,
             fn_constructor_kwargs=context,
             batch_size=1,  # a row is a whole block of work, so Ray Data can neither merge blocks nor split them
             batch_format="pyarrow",
-            num_gpus=spec.gpus,
-            num_cpus=self.resources.cpus,
+            num_gpus=spec.gpus,  # of one node: an engine's GPUs are its tensor parallel size
+            num_cpus=self._cpus(spec),
             compute=ray.data.ActorPoolStrategy(
                 size=spec.replicas,
                 max_tasks_in_flight_per_actor=self.resources.batches_in_flight,
                 max_concurrent_calls_per_actor=self.resources.batches_in_flight,
                 enable_true_multi_threading=True,
             ),
-            ray_remote_args_fn=lambda: {"max_restarts": RESTARTS, "max_task_retries": RESTARTS},
+            ray_remote_args_fn=lambda: again,
         )
         try:
             for batch in receipts.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
                 yield from from_table(Receipt, batch)
         except RayError as error:
-            raise Incomplete(f"model {self.model}: {_reason(error)}") from error
+            raise self._explained(error) from error
+
+    def _spec(self, blocks: int) -> EngineSpec:
+        """The engines that are asked for; UserError where the cluster can never have one."""
+        wanted = min(self.resources.replicas, blocks)
+        spec = EngineSpec(self.model, self.entry, self._gpus(), wanted)
+        cpus = self._cpus(spec)
+        there = room(cpus, spec.gpus)
+        if there.engines >= wanted or not there.certain:
+            return spec
+        if not there.engines:
+            raise UserError(
+                f"model {self.model}: one engine needs {spec.gpus} GPUs and {cpus:g} CPUs of one node, and the largest "
+                f"that this cluster has or may get has {there.largest}; set resources.{self.model}, or add nodes"
+            )
+        log.warning("model %s: %d engines asked for, room for %d", self.model, wanted, there.engines)
+        return replace(spec, replicas=there.engines)
 
     def _gpus(self) -> int:
         """GPUs for each engine: none where only vLLM's CPU build is installed and the cluster has no GPU to fake it."""
@@ -99,13 +163,21 @@ class Pool:
         wanted = self.entry.engine == "vllm" and not cpu_build()  # an autoscaler may still bring the GPUs
         return self.resources.gpus if there or wanted else 0
 
+    def _cpus(self, spec: EngineSpec) -> float:
+        """CPUs for each engine: vLLM without a GPU takes its share of a node, as it computes on all of its cores."""
+        if self.entry.engine != "vllm" or spec.gpus:
+            return self.resources.cpus
+        largest = max(node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"])
+        return max(self.resources.cpus, float(largest // spec.replicas))
 
-def _reason(error: RayError) -> str:
-    """What happened, out of a Ray error that carries stack traces: our own error, else the end of the first trace."""
-    if isinstance(error, RayActorError) and _CREATION not in str(error):
-        return f"its engine's process died {RESTARTS + 1} times over the same block (Ray's logs say how)"
-    ours = [line for line in str(error).splitlines() if line.startswith("mixgrid.") and ": " in line]
-    if ours:
-        return ours[-1].partition(": ")[2]
-    first = str(error).split("\n\nThe above exception was the direct cause", 1)[0].strip()
-    return first.splitlines()[-1].strip() if first else type(error).__name__
+    def _explained(self, error: RayError) -> MixgridError:
+        """What happened, out of a Ray error that carries stack traces: our own error, else the end of the first one."""
+        if isinstance(error, RayActorError) and _CREATION not in str(error):
+            return Incomplete(f"model {self.model}: its engine's process died too often (Ray's logs say how)")
+        ours = [line for line in str(error).splitlines() if line.startswith("mixgrid.") and ": " in line]
+        if ours:
+            name, _, text = ours[-1].partition(": ")
+            kind = UserError if name.endswith(".UserError") else Incomplete
+            return kind(f"model {self.model}: {text}")
+        first = str(error).split("\n\nThe above exception was the direct cause", 1)[0].strip()
+        return Incomplete(f"model {self.model}: {first.splitlines()[-1].strip() if first else type(error).__name__}")

@@ -1,30 +1,35 @@
 """The main flow: manifest → plan → prompts → engine → predictions, resumed where an earlier call ended.
 
-    freeze the runs' plans → see what is lacking and that it can be asked → for each model: copy what other runs paid
-    for, ask the rest → settle
+    hold the models' leases → freeze the runs' plans → see what is lacking and that it can be asked → all models side
+    by side, as far as Ray has room: copy what other runs paid for, ask the rest → settle
 
 Anything may be killed at any time; the same call goes on and repeats at most what was in flight.
 """
 
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
+from queue import SimpleQueue
 
 from mixgrid.actor import commit
 from mixgrid.corpora.snapshot import write_snapshot
-from mixgrid.errors import Incomplete, MixgridError
+from mixgrid.errors import Incomplete, MixgridError, UserError
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
-from mixgrid.plan.layout import outcome_key
+from mixgrid.plan.layout import lease_folder, outcome_key
 from mixgrid.plan.pending import Answered, Count, Pending, answered, counts, listing, pending
 from mixgrid.plan.preflight import check_models, environment
-from mixgrid.pool import Pool, connect
+from mixgrid.pool import Pool, connect, local
 from mixgrid.records import Prediction, Receipt, Request, Run, Work
 from mixgrid.schemas import from_table
 from mixgrid.store import StoreError
+from mixgrid.store.lease import Lease, hold
 
 Watch = Callable[[str, int, Receipt | None], None]  # a model, the rows it lacked, a receipt (None: it starts)
 
@@ -43,49 +48,124 @@ class Outcome:
 
 
 def predict(grid: Grid, watch: Watch = lambda *_: None, max_failed: float = 1.0) -> Outcome:
-    """Ask everything that the grid lacks. Incomplete: rows are pending, or a run has a larger share failed."""
-    since = time.monotonic()
+    """Ask everything that the grid lacks. Incomplete: rows are pending, or a run has a larger share failed.
+
+    UserError where nothing was started: something is wrong with the input, or another writer holds a model's lease.
+    """
+    since, namespace = time.monotonic(), grid.manifest.namespace
     grid.store.check()
-    for part in grid.slices:
-        write_snapshot(part.whole, grid.store)
-    freeze(grid, environment())
-    have = {
-        model: answered(grid.store, listing(grid.store, grid.manifest.namespace).whole, model) for model in grid.models
-    }
-    before = counts(grid, have)
-    lacking = [m for m in grid.models if any(before[r.run_id].pending for r in grid.runs if r.model == m)]
-    check_models(grid, lacking)
-    done, trouble = _answer_models(grid, lacking, have, watch)
-    try:
-        after = counts(grid) if lacking else before
-        asked, copied = sum(a for a, _ in done), sum(c for _, c in done)
-        work = asked, copied, sum(a > 0 for a, _ in done)
-        return _settle(grid, after, work, time.monotonic() - since, max_failed)
-    except (Incomplete, StoreError) as error:
-        raise Incomplete("; ".join(map(str, [*trouble, error]))) from error
+    with ExitStack() as stack:
+        leases = {
+            model: stack.enter_context(
+                hold(grid.store, lease_folder(namespace, model), f"model {model} in namespace {namespace}")
+            )
+            for model in grid.models
+        }
+        for part in grid.slices:
+            write_snapshot(part.whole, grid.store)
+        freeze(grid, environment())
+        parts = listing(grid.store, namespace).whole
+        have = {model: answered(grid.store, parts, model) for model in grid.models}
+        before = counts(grid, have)
+        lacking = [m for m in grid.models if any(before[r.run_id].pending for r in grid.runs if r.model == m)]
+        check_models(grid, lacking, here=local())
+        work, trouble = _answer_models(grid, lacking, have, _guarded(watch, leases))
+        try:
+            after = counts(grid) if lacking else before
+            return _settle(grid, after, work, time.monotonic() - since, max_failed)
+        except (Incomplete, StoreError) as error:
+            raise Incomplete("; ".join(map(str, [*trouble, error]))) from error
+
+
+def _guarded(watch: Watch, leases: Mapping[str, Lease]) -> Watch:
+    """The watch, called by one model at a time, each of which ends when its lease is lost."""
+    one = threading.Lock()
+
+    def guarded(model: str, rows: int, receipt: Receipt | None) -> None:
+        leases[model].check()
+        with one:
+            watch(model, rows, receipt)
+
+    return guarded
 
 
 def _answer_models(
-    grid: Grid, models: Iterable[str], have: Mapping[str, Answered], watch: Watch
-) -> tuple[list[tuple[int, int]], list[MixgridError]]:
-    """Each model's turn, and what went wrong: one that gives up does not keep the others from theirs."""
-    done: list[tuple[int, int]] = []
-    trouble: list[MixgridError] = []
-    for model in models:
+    grid: Grid, models: Sequence[str], have: Mapping[str, Answered], watch: Watch
+) -> tuple[tuple[int, int, int], list[MixgridError]]:
+    """All models' turns: rows asked, rows copied, engines started; and what went wrong, which stops no other model."""
+    ended = _side_by_side(models, lambda model, shared: _answer_model(grid, model, have[model], shared, watch))
+    done = [end for end in ended if not isinstance(end, MixgridError)]
+    trouble = [end for end in ended if isinstance(end, MixgridError)]
+    work = sum(a for a, _ in done), sum(c for _, c in done), sum(a > 0 for a, _ in done)
+    if trouble and not any(work) and all(isinstance(error, UserError) for error in trouble):
+        raise UserError("; ".join(map(str, trouble)))
+    return work, trouble
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What the models' threads share with the main one."""
+
+    calls: "SimpleQueue[str]" = field(default_factory=SimpleQueue)  # a model whose turn has ended; "": start Ray
+    connected: "Future[None]" = field(default_factory=Future)
+    rendering: threading.Lock = field(default_factory=threading.Lock)  # the first engine starts before the last prompt
+
+    def ray(self) -> None:
+        """Have Ray started, by the main thread: only there can it see to its own end."""
+        self.calls.put("")
+        self.connected.result()
+
+    def connect(self) -> None:
+        """Start Ray, once, or tell every thread why not."""
+        if self.connected.done():
+            return
         try:
-            done.append(_answer_model(grid, model, have[model], watch))
-        except (Incomplete, StoreError) as error:
-            trouble.append(error)
-    return done, trouble
+            connect()
+        except MixgridError as error:
+            self.connected.set_exception(error)
+        else:
+            self.connected.set_result(None)
 
 
-def _answer_model(grid: Grid, model: str, have: Answered, watch: Watch) -> tuple[int, int]:
+def _side_by_side(
+    models: Sequence[str], act: Callable[[str, _Shared], tuple[int, int]]
+) -> list[tuple[int, int] | MixgridError]:
+    """Each model's turn in a thread: what Ray has no room for waits there. A daemon, so that Ctrl-C ends the call."""
+    shared, ended = _Shared(), dict[str, tuple[int, int] | MixgridError]()
+
+    def turn(model: str) -> None:
+        ended[model] = MixgridError(f"model {model}: something unforeseen ended its turn; the trace is above")
+        try:
+            ended[model] = act(model, shared)
+        except MixgridError as error:
+            ended[model] = error
+        finally:
+            shared.calls.put(model)
+
+    for model in models:
+        threading.Thread(target=turn, args=[model], name=f"model {model}", daemon=True).start()
+    waiting = set(models)
+    while waiting:
+        call = shared.calls.get()
+        waiting.discard(call) if call else shared.connect()
+    return [ended[model] for model in models]
+
+
+def _answer_model(grid: Grid, model: str, have: Answered, shared: _Shared, watch: Watch) -> tuple[int, int]:
     """Copy and ask what one model's runs lack; gives the rows asked and the rows copied."""
     tally = Counter[str]()
-    blocks = _blocks(grid, model, have, tally)
-    first = next(blocks, None)  # no engine, and no Ray, where nothing is to be asked
+    with shared.rendering:
+        blocks = _blocks(grid, model, have, tally)
+        first = next(blocks, None)  # no engine, and no Ray, where nothing is to be asked
+        if first:
+            shared.ray()
+            runs = {run.run_id: run for run in grid.runs if run.model == model}
+            pool = Pool(model, grid.models[model], grid.resources(model), runs, grid.store, grid.manifest.namespace)
+            refs = [pool.put(block) for block in chain([first], blocks)]
     if first:
-        _ask(grid, model, chain([first], blocks), tally, watch)
+        watch(model, tally["asked"], None)
+        for receipt in pool.answer(refs):
+            watch(model, tally["asked"], receipt)
     return tally["asked"], tally["copied"]
 
 
@@ -133,17 +213,6 @@ def _as_row_of(run: Run, request: Request, paid: Prediction) -> Prediction:
         cluster_id=request.cluster_id, language=request.language, switching=request.switching, order=request.order,
         shot_ids=request.shot_ids, cost_usd=0.0, reused_from=paid.reused_from or paid.run_id, row_sha256="",
     )  # fmt: skip
-
-
-def _ask(grid: Grid, model: str, blocks: Iterator[list[Work]], tally: Counter[str], watch: Watch) -> None:
-    """Start the model's engines and let them answer the blocks."""
-    connect()
-    runs = {run.run_id: run for run in grid.runs if run.model == model}
-    pool = Pool(model, grid.models[model], grid.resources(model), runs, grid.store, grid.manifest.namespace)
-    refs = [pool.put(block) for block in blocks]
-    watch(model, tally["asked"], None)
-    for receipt in pool.answer(refs):
-        watch(model, tally["asked"], receipt)
 
 
 def _settle(

