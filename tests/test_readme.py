@@ -11,6 +11,7 @@ from typer.main import get_command
 
 from mixgrid.cli import app
 from mixgrid.corpora import READERS
+from mixgrid.describe import MEASURES, TAGGERS
 from mixgrid.engines import ENGINES
 from mixgrid.generate.recipe import Recipe
 from mixgrid.languages import LANGUAGES
@@ -26,7 +27,7 @@ BLOCKS = re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
 COMMANDS = [line.split("#")[0].strip() for block in BLOCKS for line in block.replace("\\\n", " ").splitlines()]
 DICTS: dict[str, object] = {
     "ENGINES": ENGINES, "FAMILIES": FAMILIES, "FORMATS": FORMATS, "LANGUAGES": LANGUAGES, "METHODS": METHODS,
-    "READERS": READERS, "TASKS": TASKS,
+    "MEASURES": MEASURES, "READERS": READERS, "TAGGERS": TAGGERS, "TASKS": TASKS,
 }  # fmt: skip
 
 

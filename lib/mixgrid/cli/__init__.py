@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from mixgrid.cli import compare, generate, inspect, night, verbs
+from mixgrid.cli import compare, describe, generate, inspect, night, verbs
 from mixgrid.cli.options import harmless
 from mixgrid.errors import MixgridError, UserError
 
@@ -26,6 +26,7 @@ app.command()(compare.compare)
 app.command()(compare.gate)
 app.command()(night.nightly)
 app.command()(generate.generate)
+app.command()(describe.describe)
 app.command()(inspect.show)
 app.command()(inspect.parse)
 app.command()(inspect.corpora)

@@ -1,5 +1,6 @@
 """The HTML page: one file, nothing loaded from anywhere, readable on a phone; every text in it is escaped."""
 
+import base64
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,9 @@ from mixgrid.reduce import Reduction
 from mixgrid.reduce.scores import BASELINE
 from mixgrid.report.compared import comparisons
 from mixgrid.report.papers import paper_tables
-from mixgrid.report.table import account_table, headline, population, populations, status_table, tables
+from mixgrid.report.plots import Plot
+from mixgrid.report.table import Table, account_table, headline, population, populations, status_table, tables
+from mixgrid.survey import Survey
 from mixgrid.visible import visible
 
 
@@ -20,7 +23,7 @@ def page(reduction: Reduction) -> str:
     """The whole page of a reduction."""
     scores, inputs = reduction.scores, reduction.inputs
     compared = [comparisons(reduction.tests)] if reduction.tests else []
-    return _template().render(
+    return _template("page").render(
         title=title(scores, inputs),
         reduction=reduction.id,
         tables=[*tables(scores), *compared, *paper_tables(scores, reduction.tests)],
@@ -54,11 +57,18 @@ def _signatures(scores: Sequence[Score]) -> list[Score]:
     return found
 
 
+def survey_page(survey: Survey, tables: Sequence[Table], plots: Sequence[Plot]) -> str:
+    """The whole page of a survey; its pictures are in it."""
+    title = f"mixgrid: {', '.join(survey.corpora)}"
+    return _template("survey").render(title=title, survey=survey, tables=tables, plots=plots)
+
+
 @cache
-def _template() -> jinja2.Template:
-    source = (Path(__file__).parent / "page.html.jinja").read_text("utf-8")
+def _template(name: str) -> jinja2.Template:
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
     environment.filters["visible"] = visible
-    return environment.from_string(source)
+    environment.filters["base64"] = lambda data: base64.b64encode(data).decode()
+    return environment.get_template(f"{name}.html.jinja")
