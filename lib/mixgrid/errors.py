@@ -3,6 +3,7 @@
 MixgridError          1  something unforeseen that we can still name
 ├── UserError         2  bad usage, manifest or input: nothing was started
 ├── Incomplete        3  rows are pending
+├── BudgetStop        4  a cap stopped it before it was done
 └── Regression        5  compare, gate, nightly: a significant regression
 """
 
@@ -26,6 +27,12 @@ class Incomplete(MixgridError):
     """Rows are still pending; the same command goes on."""
 
     exit_code = 3
+
+
+class BudgetStop(MixgridError):
+    """A cap stopped the sweep; what was answered is kept, and more money goes on where it ended."""
+
+    exit_code = 4
 
 
 class Regression(MixgridError):

@@ -16,6 +16,7 @@ from ray.exceptions import RayActorError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from mixgrid.actor import EngineActor, pack
+from mixgrid.budget.base import Purse
 from mixgrid.capacity import room
 from mixgrid.engines.base import EngineSpec, cpu_build
 from mixgrid.errors import Incomplete, MixgridError, UserError
@@ -102,6 +103,7 @@ class Pool:
     runs: Mapping[str, Run]
     store: Store
     namespace: str
+    purse: Purse | None = None  # of a model that costs money
 
     def put(self, block: list[Work]) -> "ObjectRef[pa.Table]":
         """Hand a block to Ray, which spills to disk what does not fit in memory."""
@@ -144,7 +146,7 @@ class Pool:
     def _spec(self, blocks: int) -> EngineSpec:
         """The engines that are asked for; UserError where the cluster can never have one."""
         wanted = min(self.resources.replicas, blocks)
-        spec = EngineSpec(self.model, self.entry, self._gpus(), wanted)
+        spec = EngineSpec(self.model, self.entry, self._gpus(), wanted, self.purse)
         cpus = self._cpus(spec)
         there = room(cpus, spec.gpus)
         if there.engines >= wanted or not there.certain:
