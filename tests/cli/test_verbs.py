@@ -123,7 +123,7 @@ def test_plan_prints_how_answers_are_decoded_and_what_is_not_asked(tmp_path: Pat
 
 
 def test_an_estimate_needs_neither_data_nor_engine_nor_store(tmp_path: Path, mixgrid: Mixgrid) -> None:
-    path = absent_data(tmp_path, models={"toy": {**TOY, "engine": "openai"}}, store="s3://nowhere/at-all")
+    path = absent_data(tmp_path, models={"toy": {**TOY, "engine": "classical"}}, store="s3://nowhere/at-all")
     ended = mixgrid("plan", path, "--estimate")
     assert (ended.code, ended.err) == (0, "")
     assert "mini/test for satire: 130 items in 5 cells (as declared, the data is not here)\n" in ended.out

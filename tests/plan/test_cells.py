@@ -157,7 +157,7 @@ def test_the_decoding_table_has_a_row_for_each_model_task_and_setting(tmp_path: 
 # Entries that nothing can answer for yet, and few-shot examples that are not there
 
 
-@pytest.mark.parametrize("entry", [{"engine": "openai"}, {"engine": "encoder"}, {"adapter": "adapters/x"}])
+@pytest.mark.parametrize("entry", [{"engine": "classical"}, {"engine": "encoder"}, {"adapter": "adapters/x"}])
 def test_an_entry_that_nothing_here_answers_for_is_refused_with_the_way_out(
     tmp_path: Path, entry: dict[str, Any]
 ) -> None:

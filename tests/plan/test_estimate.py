@@ -77,9 +77,9 @@ def test_tokens_without_declared_words_are_those_around_the_item_with_a_warning(
 
 
 def test_models_that_nothing_answers_for_yet_have_a_size(tmp_path: Path) -> None:
-    path = absent_data(tmp_path, models={"toy": {**TOY, "engine": "openai", "reasoning_effort": "medium"}})
+    path = absent_data(tmp_path, models={"toy": {**TOY, "engine": "classical"}})
     assert estimate(path).requests == 260
-    with pytest.raises(UserError, match="'openai' is not part of this version"):
+    with pytest.raises(UserError, match="'classical' is not part of this version"):
         resolve(path, str(tmp_path / "store"))
 
 

@@ -14,12 +14,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-BURST_S = 0.25  # what a late event loop may catch up on, in seconds of the rate
+BURST_S = 0.1  # what a late event loop may catch up on, in seconds of the rate
 ENOUGH = 60  # requests within a minute, from which a limit that nobody declared is guessed
 GENTLE = 8  # requests at a time to begin with, where no limit is known
 MARGIN = 0.98  # of a known limit: with it, no minute holds more than the limit, bursts included
 MINUTE = 60.0
-PROBE_S = 10.0  # between two cautious raises of a rate that had to be lowered
+PROBE_S = 10.0  # between two raises of a rate that had to be lowered
+STEP = 0.02  # of the rate: the first raise; each later one is twice that, until the next refusal
+DENSE, RECENT = 5, 20  # so many refusals among the latest are for the rate; fewer may be for anything
+LONG_S = 1.0  # a wait after which one request goes ahead of the others
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 
 
@@ -35,6 +38,7 @@ class Pace:
     def __post_init__(self) -> None:
         """Start at the limit."""
         self.rate = self.limit
+        self._step = STEP
 
     def take(self, amount: float) -> float:
         """Seconds to wait for this amount's turn."""
@@ -51,17 +55,24 @@ class Pace:
             self.limit = limit
             self.rate = min(self.rate or limit, limit)
 
-    def slow_down(self, seen: float | None) -> None:
-        """A refusal: a tenth slower than now, or than what was seen to pass where no rate is known."""
-        rate = self.rate or seen
+    def slow_down(self, seen: float) -> None:
+        """Refused again and again: a tenth slower than now, or than what was `seen` to pass in the last minute."""
+        rate = self.rate or (seen if seen >= ENOUGH else None)
         if rate:
-            self.rate, self.changed_at = rate * 0.9, self.clock()
+            self._change(rate * 0.9, STEP)
+
+    def ease(self) -> None:
+        """Refused once, at a rate that is no known limit: it is a little too high."""
+        if self.rate is not None and self.rate != self.limit:
+            self._change(self.rate * (1 - STEP), STEP)
 
     def speed_up(self) -> None:
-        """After a while without refusals, a little faster, up to the limit if one is known."""
+        """After a while without refusals, faster, up to the limit if one is known."""
         if self.rate is not None and self.rate != self.limit and self.clock() - self.changed_at > PROBE_S:
-            self.rate = min(self.rate * 1.02, self.limit or math.inf)
-            self.changed_at = self.clock()
+            self._change(min(self.rate * (1 + self._step), self.limit or math.inf), self._step * 2)
+
+    def _change(self, rate: float, step: float) -> None:
+        self.rate, self._step, self.changed_at = rate, step, self.clock()
 
 
 class Limits:
@@ -79,11 +90,13 @@ class Limits:
         self._requests, self._tokens = Pace(requests_per_minute, clock), Pace(tokens_per_minute, clock)
         self._most = concurrency
         self._allowed = float(concurrency if requests_per_minute else min(GENTLE, concurrency))
-        self._doubling = True  # until the first trouble
+        self._doubling_to = math.inf  # above it, one more for a round of answers; below, one more for each
         self._busy = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._shut_until = self._cut_at = -math.inf
         self._passed: deque[float] = deque()  # when a request succeeded, within the last minute
+        self._refusals: deque[bool] = deque(maxlen=RECENT)  # which of the latest requests were refused
+        self._slowed_at = -math.inf
 
     @asynccontextmanager
     async def slot(self, tokens: int) -> AsyncIterator[float]:
@@ -106,7 +119,7 @@ class Limits:
             reset = seconds(headers.get(f"x-ratelimit-reset-{name}", "")) or 0.0
             if limit and reset <= MINUTE:
                 pace.learn(limit / share)
-                self._allowed = float(self._most) if self._doubling else self._allowed
+                self._allowed = float(self._most) if self._doubling_to == math.inf else self._allowed
 
     def succeeded(self) -> None:
         """A request was answered: a little more of everything."""
@@ -114,31 +127,37 @@ class Limits:
         self._passed.append(now)
         while self._passed[0] < now - MINUTE:
             self._passed.popleft()
-        self._allowed = min(self._most, self._allowed + (1 if self._doubling else 1 / self._allowed))
+        self._refusals.append(False)
+        self._allowed = min(self._most, self._allowed + (1 if self._allowed < self._doubling_to else 1 / self._allowed))
         self._requests.speed_up()
         self._admit()
 
     def refused(self, sent_at: float, wait_s: float) -> None:
-        """Too many requests: nobody sends for `wait_s`, and all go slower after it."""
-        self._shut_until = max(self._shut_until, self._clock() + wait_s)
-        if self._cut(sent_at):
-            self._requests.slow_down(len(self._passed) if len(self._passed) >= ENOUGH else None)
+        """Too many requests: nobody sends for `wait_s`, then fewer at a time; slower, if it goes on."""
+        self._refusals.append(True)
+        if self._cut(sent_at, wait_s, 0.5):
+            self._allowed = 1.0 if wait_s >= LONG_S else self._allowed
+            self._requests.ease()
+        if sum(self._refusals) >= DENSE and sent_at > self._slowed_at:
+            self._slowed_at = self._clock()
+            self._requests.slow_down(len(self._passed))
 
-    def troubled(self, sent_at: float) -> None:
-        """The server failed: fewer at a time."""
-        self._cut(sent_at)
+    def troubled(self, sent_at: float, wait_s: float) -> None:
+        """The server failed: fewer at a time, and nobody for as long as it asks."""
+        self._cut(sent_at, wait_s, 0.75)
 
     @property
     def allowed(self) -> int:
         """Requests at a time, as of now."""
         return max(1, int(self._allowed))
 
-    def _cut(self, sent_at: float) -> bool:
-        """Half as many at a time; once for all that were in flight together."""
+    def _cut(self, sent_at: float, wait_s: float, to: float) -> bool:
+        """Shut the gate for a while; a share of those at a time, once for all that were in flight together."""
+        self._shut_until = max(self._shut_until, self._clock() + wait_s)
         if sent_at <= self._cut_at:
             return False
-        self._cut_at, self._doubling = self._clock(), False
-        self._allowed = max(1.0, self._allowed / 2)
+        self._cut_at = self._clock()
+        self._allowed = self._doubling_to = max(1.0, self._allowed * to)
         return True
 
     async def _turn(self, tokens: int) -> None:

@@ -8,7 +8,7 @@ import math
 import random
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from mixgrid.records import FailReason
 LONGEST_S = 300.0  # that a Retry-After is obeyed for
 BACKOFF_S, BACKOFF_MOST_S = 0.5, 60.0
 Kind = Literal["again", "busy", "fatal", "row", "without"]
+_NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout")  # of httpx
 _NO_MONEY = ("billing_hard_limit_reached", "billing_not_active", "insufficient_quota")
 _UNBILLED_5XX = (503, 529)  # overloaded: turned away at the door
 _SECRET = re.compile(r"\b(sk|key)-[\w*.-]{4,}|\bBearer +\S+", re.IGNORECASE)
@@ -83,6 +84,24 @@ def of_response(status: int, headers: Mapping[str, str], body: object, proven: b
     if status >= 500 or status in (408, 409, 425):
         return Trouble("again", said, status in _UNBILLED_5XX or status < 500, status, retry_after(headers))
     return _refused(status, said, error, proven)
+
+
+def of_body(status: int, body: Mapping[str, Any] | None, proven: bool) -> Trouble | None:
+    """What a body means that came with a good status; None: it holds an answer. Some say in it that they failed."""
+    if body is None:
+        return Trouble("again", f"HTTP {status}: what came is not whole", False, status)
+    if not body.get("error") or body.get("choices"):
+        return None
+    code = _error(body).get("code")
+    inner = code if isinstance(code, int) and 400 <= code < 600 else 500
+    found = of_response(inner, {}, body, proven)
+    return replace(found, unbilled=found.unbilled and inner < 500)
+
+
+def of_no_response(cause: BaseException) -> Trouble:
+    """What it means that no status line came: never connected, or nobody knows."""
+    said = f"no answer ({type(cause).__name__}{f': {redacted(str(cause))}' if str(cause) else ''})"
+    return Trouble("again", said, unbilled=type(cause).__name__ in _NEVER_SENT)
 
 
 def _refused(status: int, said: str, error: Mapping[str, Any], proven: bool) -> Trouble:

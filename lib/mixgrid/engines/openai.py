@@ -1,0 +1,239 @@
+"""Any OpenAI-compatible server, through the `openai` SDK with its own retries off.
+
+One thread runs an event loop; callers hand their requests over and wait. A request stands at the desk (so that only so
+many hold money), has its worst case reserved, waits for its turn, is sent, and is settled, each try for itself:
+
+    desk → reserve → slot (gate, pace, concurrency) → send → settle, release or keep → answer, another try, or None
+
+Ray or a signal may end the process at any of these steps: what was reserved stays reserved, what was settled is kept.
+"""
+
+import asyncio
+import json
+import logging
+import math
+import os
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from mixgrid.budget.base import Hold
+from mixgrid.engines.base import Ask, EngineSpec, GaveUp
+from mixgrid.engines.limits import Limits
+from mixgrid.engines.retry import Trouble, backoff, of_body, of_no_response, of_response
+from mixgrid.engines.till import Reply, Till
+from mixgrid.engines.wire import Json, Wire
+from mixgrid.errors import UserError
+from mixgrid.manifest import Api
+from mixgrid.records import Answer
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+DESK = 2  # requests that hold money, for each that may be in flight: the others are being reserved or settled
+CONNECT_S = 10.0
+KEEPALIVE_S = 3.0  # less than servers allow: a connection closed under a request leaves its bill unknown
+NOT_SENT = Trouble("fatal", "not sent: the engine had come to its end", unbilled=True)
+BYTES_PER_TOKEN = 3  # for a limit of tokens per minute; money is bound by bytes
+
+
+class OpenAIEngine:
+    """One model behind a server, asked from any thread."""
+
+    def __init__(self, spec: EngineSpec) -> None:
+        self._api = api = spec.entry.api or Api()
+        self._till, self._wire = Till(spec), Wire(spec.entry)
+        import httpx2  # what the SDK speaks HTTP with
+        import openai  # half a second, and a laptop that only plans needs none of it
+
+        self._openai, self._response = openai, httpx2.Response  # a class that the SDK hands through unread
+        self.fingerprint = f"openai-{openai.__version__}"
+        share = max(1, spec.replicas)
+        most = math.ceil(api.concurrency / share)
+        self._share, self._most = share, most
+        self._limits = Limits(most, _per(api.requests_per_minute, share), _per(api.tokens_per_minute, share))
+        self._client = client(api, spec.model)
+        self._money = ThreadPoolExecutor(DESK * most, "mixgrid-money")
+        self._desk = asyncio.Semaphore(DESK * most)
+        self._end, self._answered, self._answered_at = "", 0, -math.inf
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="openai-engine", daemon=True)
+        self._thread.start()
+
+    def answer(self, asks: Sequence[Ask]) -> list[Answer | None]:
+        """The answers, in the order of `asks`; blocks the calling thread only. GaveUp: nobody will be answered."""
+        found = self._run(self._all(asks))
+        if self._end and None in found:
+            raise GaveUp(self._end, found)
+        return found
+
+    def close(self) -> None:
+        """End the loop; the purse gives back what it does not hold."""
+        self._run(self._client.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._money.shutdown()
+        self._till.close()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _all(self, asks: Sequence[Ask]) -> list[Answer | None]:
+        """Every request to its end, and only then the first error, so that none is left behind half done."""
+        found = await asyncio.gather(*(self._one(ask) for ask in asks), return_exceptions=True)
+        for one in found:
+            if isinstance(one, BaseException):
+                raise one
+        return [one for one in found if not isinstance(one, BaseException)]
+
+    async def _one(self, ask: Ask) -> Answer | None:
+        """One request, through as many tries as it takes and is worth."""
+        if not all(_has_utf8(message.content) for message in ask.messages):
+            return Answer(status="failed", reason="bad_text", system_folded=self._wire.folds(ask))
+        async with self._desk:
+            since, blind, waits = math.inf, 0, 0
+            while not self._end:
+                hold = await self._in_thread(self._till.reserve, ask)
+                if hold is None:
+                    return None
+                found = await self._try(ask, hold)
+                if isinstance(found, Answer):
+                    return found
+                if found.kind in ("without", "fatal"):
+                    continue
+                since, blind, waits = min(since, self._now()), blind + (not found.unbilled), waits + 1
+                if blind >= self._api.tries or self._now() - since > self._api.patience_s:
+                    self._gave_up(since, found)
+                    return None
+                await asyncio.sleep(backoff(waits))
+        return None
+
+    async def _try(self, ask: Ask, hold: Hold) -> Answer | Trouble:
+        """Send once, when it is this request's turn, and book it."""
+        async with self._limits.slot(_tokens(ask)) as sent_at:
+            body, now = self._wire.body(ask), datetime.now(UTC)
+            reply, found = (Reply(None, "", now, now), NOT_SENT) if self._end else await self._send(body)
+            self._heed(found, sent_at)
+        return await (self._trouble(ask, hold, reply, found, body) if found else self._settle(ask, hold, reply))
+
+    async def _send(self, body: Json) -> tuple[Reply, Trouble | None]:
+        """One request over the wire; what the SDK raises becomes a Trouble."""
+        sent_at, proven = datetime.now(UTC), self._answered > 0
+        try:
+            response = await self._client.post("/chat/completions", body=body, cast_to=self._response)
+        except self._openai.APIStatusError as error:
+            reply = Reply(error.status_code, _decoded(error.response.content), sent_at, datetime.now(UTC))
+            return reply, of_response(error.status_code, error.response.headers, error.body, proven)
+        except self._openai.APIConnectionError as error:
+            return Reply(None, "", sent_at, datetime.now(UTC)), of_no_response(error.__cause__ or error)
+        text = _decoded(response.content)
+        reply = Reply(response.status_code, text, sent_at, datetime.now(UTC), _object(text))
+        self._limits.learn(response.headers, self._share)
+        return reply, of_body(response.status_code, reply.json, proven)
+
+    async def _settle(self, ask: Ask, hold: Hold, reply: Reply) -> Answer | Trouble:
+        """Book an answer with its bill. A paid response without an answer is booked too, and tried again."""
+        body = dict(reply.json or {})
+        bill, provider = self._till.bill(hold, reply), self._wire.provider(body)
+        answer = self._wire.answer(body, ask, float(bill.usd), reply.latency_s, self.fingerprint)
+        said = "" if answer else "a response without an answer"
+        await self._in_thread(self._till.settle, hold, reply, provider, bill, answer, said)
+        if answer:
+            self._answered, self._answered_at = self._answered + 1, self._now()
+        return answer or Trouble("again", said, unbilled=False, status=reply.status)
+
+    async def _trouble(self, ask: Ask, hold: Hold, reply: Reply, trouble: Trouble, body: Json) -> Answer | Trouble:
+        """Book a failed try, and draw the consequences for this request and for the engine."""
+        row = None
+        if trouble.kind == "row":
+            row = Answer(
+                status="failed", reason=trouble.reason, latency_s=reply.latency_s, system_folded=self._wire.folds(ask),
+                engine=self._wire.engine({}, self.fingerprint),
+            )  # fmt: skip
+        if trouble.unbilled:
+            await self._in_thread(self._till.release, hold, reply, self._wire.host, row, trouble.sentence)
+        else:
+            await self._in_thread(self._till.keep, hold, reply, self._wire.host, trouble.sentence)
+        if trouble.kind == "without" and not self._wire.drop(trouble.parameter, body):
+            self._stop(f"the server does not take {trouble.parameter!r} ({trouble.sentence})")
+        elif trouble.kind == "without":
+            log.warning("asked %s from now on: %s", self._wire.quirks(), trouble.sentence)
+        elif trouble.kind == "fatal":
+            self._stop(trouble.sentence)
+        return row or trouble
+
+    def _heed(self, found: Trouble | None, sent_at: float) -> None:
+        """What a try says about how fast to go."""
+        if found is None:
+            self._limits.succeeded()
+        elif found.kind == "busy":
+            self._limits.refused(sent_at, backoff(0) if found.wait_s is None else found.wait_s)
+        elif found.kind == "again":
+            self._limits.troubled(sent_at, found.wait_s or 0.0)
+
+    def _gave_up(self, since: float, last: Trouble) -> None:
+        """One request's patience is at its end; so is the engine's, where nobody else was answered either."""
+        if self._answered_at < since:
+            self._stop(f"{self._wire.host} has answered nobody for {self._now() - since:.0f} s ({last.sentence})")
+
+    def _stop(self, why: str) -> None:
+        self._end = self._end or why
+
+    def _now(self) -> float:
+        return self._loop.time()
+
+    async def _in_thread(self, call: Callable[..., T], *args: object) -> T:
+        """The purse waits for other processes and for the store; the loop must not."""
+        if self._till.free:
+            return call(*args)
+        return await self._loop.run_in_executor(self._money, call, *args)
+
+
+def client(api: Api, model: str) -> Any:
+    """The SDK's client, with the key out of this process's environment: nowhere else is it ever written."""
+    import httpx2
+    import openai
+
+    key = os.environ.get(api.key_env, "").strip() if api.key_env else "none"
+    if not key:
+        raise UserError(
+            f"model {model!r}: {api.key_env} is not in the environment of the process that sends; export it there "
+            "(on a cluster: in the environment of `ray start`)"
+        )
+    pool = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEPALIVE_S)
+    timeout = httpx2.Timeout(api.timeout_s, connect=CONNECT_S)
+    http = openai.DefaultAsyncHttpxClient(limits=pool, timeout=timeout, follow_redirects=False)
+    return openai.AsyncOpenAI(api_key=key, base_url=api.url, max_retries=0, timeout=timeout, http_client=http)
+
+
+def _per(limit: int | None, share: int) -> float | None:
+    return None if limit is None else limit / share
+
+
+def _tokens(ask: Ask) -> int:
+    """What a request counts for in a limit of tokens per minute: providers count the most that it may answer."""
+    return sum(len(m.content.encode()) for m in ask.messages) // BYTES_PER_TOKEN + ask.sampling.max_tokens
+
+
+def _has_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _decoded(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
+
+
+def _object(text: str) -> Json | None:
+    """The JSON object in a text; None where it is cut off or something else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
