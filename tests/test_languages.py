@@ -117,6 +117,9 @@ def test_words_agree_with_an_independent_tokenizer(case: dict[str, object]) -> N
         ("می\u200cخواهم", ["می\u200cخواهم"]),
         ("❤️ 👩\u200d💻 ok", ["ok"]),
         ("snake_case <PERSON>", ["snake", "case", "person"]),
+        ("İstanbul", ["i̇stanbul"]),  # two code points in lower case, one word
+        ("كـــتب ﻻ", ["كـــتب", "ﻻ"]),  # tatweel is a letter, and no presentation form is rewritten
+        ("ƴa 'ya", ["ƴa", "ya"]),
     ],
 )
 def test_every_script_keeps_its_words_whole(text: str, wanted: list[str]) -> None:

@@ -38,6 +38,12 @@ def test_each_block_becomes_one_message(folder: Path) -> None:
     )
 
 
+def test_a_byte_order_mark_is_no_part_of_a_template(tmp_path: Path) -> None:
+    write(tmp_path, "")
+    (tmp_path / "toy/plain.jinja").write_text(PLAIN, "utf-8-sig")
+    assert Prompts(tmp_path).render("toy/plain.jinja", CONTEXT)[-1] == Message("user", "Say: hello")
+
+
 def test_an_empty_system_block_is_left_out(folder: Path) -> None:
     prompts = write(folder, HEAD + "{% block system %}{{ rules }}{% endblock %}{% block user %}x{% endblock %}")
     assert prompts.render("toy/plain.jinja", {"rules": ""}) == (Message("user", "x"),)

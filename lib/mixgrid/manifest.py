@@ -164,7 +164,7 @@ class ModelEntry(Frozen):
         if name is None or info.context is None:
             return name
         try:
-            return Path(info.context, Path(name).expanduser()).read_text("utf-8")
+            return Path(info.context, Path(name).expanduser()).read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"no UTF-8 file beside models.yaml ({error})") from None
 

@@ -44,7 +44,7 @@ class Prompts:
         """Templates in `root` hide shipped ones of the same name."""
         folders = [root, SHIPPED] if root else [SHIPPED]
         self._env = ImmutableSandboxedEnvironment(
-            loader=jinja2.FileSystemLoader(folders), undefined=jinja2.StrictUndefined,
+            loader=jinja2.FileSystemLoader(folders, encoding="utf-8-sig"), undefined=jinja2.StrictUndefined,
             autoescape=False, auto_reload=False, trim_blocks=True, lstrip_blocks=True,
         )  # fmt: skip
         self._env.filters["json"] = partial(json.dumps, ensure_ascii=False)  # a target's text stays readable to a model

@@ -8,6 +8,7 @@ import pytest
 from mixgrid.corpora import load_corpora, read, slice_items
 from mixgrid.errors import UserError
 from mixgrid.records import Item
+from mixgrid.tasks import TASKS
 from tests.corpora.conftest import Declare
 
 HEADER = "index,news_id,sentence,domain,label_0,label_1,label_2,label,split\n"
@@ -71,6 +72,14 @@ def test_equal_texts_with_two_labels_stay_apart(items: dict[int, Item]) -> None:
         assert items[one].text == items[other].text
         assert items[one].label != items[other].label
     assert len(items) - len({i.text for i in items.values()}) == 8
+    across = [{items[n].split for n in group} for group in ((10013, 10468, 11357, 13715), (10104, 10115, 10427, 11804))]
+    assert across == [{"validation", "test"}, {"train", "validation"}]
+
+
+def test_sentences_of_one_word_are_asked_like_any(items: dict[int, Item]) -> None:
+    short = [i for i in items.values() if len(text(i).split()) == 1]
+    assert len(short) == 49
+    assert all(TASKS["satire"].accepts(i) for i in short)
 
 
 def test_the_split_of_the_readme_snippet_is_refused_not_empty(items: dict[int, Item]) -> None:

@@ -130,6 +130,7 @@ def test_reasoning_is_set_apart_before_the_answer_is_looked_for(text: str) -> No
         ("I can’t help with that.", "stop", "refused"),
         ("<raspuns>Nu pot să clasific</raspuns>", "stop", "refused"),
         ("No answer", "content_filter", "refused"),
+        ("", "content_filter", "refused"),  # 200 with nothing in it (case 31)
     ],
 )
 def test_what_holds_no_answer_says_why(text: str, finish_reason: str, status: str) -> None:

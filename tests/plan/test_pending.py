@@ -122,6 +122,14 @@ def test_another_model_s_rows_are_not_this_one_s(tmp_path: Path) -> None:
     assert len(list(pending_work(grid, "two"))) == 24
 
 
+def test_an_answer_that_cannot_be_read_is_an_answer_and_not_asked_again(tmp_path: Path) -> None:
+    toy = {**TOY, "engine_args": {"answers": ["I would rather not say."]}}
+    grid = open_grid(tmp_path, models={"toy": toy})
+    (receipt,) = ask(grid)
+    assert receipt.unparsed == receipt.rows == len(predictions(grid)) == 24
+    assert list(pending_work(grid)) == []
+
+
 def test_failed_rows_are_final_and_counted(tmp_path: Path) -> None:
     grid = open_grid(tmp_path, models={"toy": {**TOY, "engine_args": {"refused_share": 1}}})
     ask(grid)

@@ -92,6 +92,20 @@ def test_other_words_for_a_class_are_invalid_as_in_the_paper(word: str) -> None:
     assert SATIRE.parse(Raw(f"<raspuns>{word}</raspuns>"), ()).status == "invalid_label"
 
 
+@pytest.mark.parametrize(
+    ("text", "status", "value"),
+    [
+        ("RĂSPUNS: satiră", "bad_format", None),  # the official form, which the paper's prompts no longer ask for
+        ("factual", "bad_format", None),
+        ("<raspuns>factual, nu satiră</raspuns>", "ambiguous", None),  # there always read as factual
+        ("İİİ ŉ <RASPUNS>satiră</RASPUNS>", "ok", "satire"),  # letters that grow under upper() shift nothing
+    ],
+)
+def test_the_official_parser_s_traps_are_none_here(text: str, status: str, value: str | None) -> None:
+    read = SATIRE.parse(Raw(text), SATIRE.classes)
+    assert (read.status, read.value) == (status, value)
+
+
 def test_copying_the_prompt_is_no_answer() -> None:
     assert SATIRE.parse(Raw(prompt("zero-shot")), ()).value is None
     assert SATIRE.parse(Raw(prompt("chain-of-thought")), ()).value is None
