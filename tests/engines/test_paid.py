@@ -3,8 +3,10 @@
 from collections.abc import Collection, Sequence
 from decimal import Decimal
 
+import pytest
+
 from mixgrid.budget.base import Attempt, Entry, Hold
-from mixgrid.engines.base import Ask
+from mixgrid.engines.base import Ask, GaveUp
 from mixgrid.engines.paid import PaidEngine
 from mixgrid.records import Answer, Message, Sampling
 
@@ -63,6 +65,16 @@ def test_paid_answers_stand_in_their_places_and_only_the_others_are_asked() -> N
     found = PaidEngine(engine, purse).answer(asks("r0", "r1", "r2", "r3"))
     assert [a and a.text for a in found] == ["new r0", "old r1", "new r2", None]
     assert engine.asked == ["r0", "r2", "r3"]
+
+
+def test_what_is_paid_for_is_given_even_where_the_engine_gave_up() -> None:
+    class Gone(Asked):
+        def answer(self, asks: Sequence[Ask]) -> list[Answer | None]:
+            raise GaveUp("no credit", [Answer("new r0"), None])
+
+    with pytest.raises(GaveUp, match="no credit") as end:
+        PaidEngine(Gone(), Remembering({"r1": Answer("old r1")})).answer(asks("r0", "r1", "r2"))
+    assert [a and a.text for a in end.value.answers] == ["new r0", "old r1", None]
 
 
 def test_money_goes_back_when_nothing_is_in_flight() -> None:
