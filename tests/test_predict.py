@@ -13,6 +13,7 @@ import ray
 
 from mixgrid import predict as module
 from mixgrid.errors import Incomplete, UserError
+from mixgrid.plan.events import events
 from mixgrid.plan.grid import Grid
 from mixgrid.plan.layout import lease_folder, predictions_folder, run_folder
 from mixgrid.plan.pending import counts
@@ -193,6 +194,10 @@ def test_rows_that_kill_or_hang_the_engine_are_found_and_every_other_one_is_answ
     assert once_each(grid)
     dead = {row.item_id for row in predictions(grid) if (row.status, row.reason) == ("failed", "engine_death")}
     assert dead == {"s3-en", "s4-ro"}
+    texts = [event.text for event in events(grid.store, NS, newest=99)]
+    assert sum("kills the engine: it is failed, engine_death" in text for text in texts) == 2
+    assert any(text.startswith("engine died over 6 rows: canned engine: a prompt holds") for text in texts)
+    assert any(text.endswith("no row was finished for 1 s") for text in texts)
 
 
 def test_an_engine_that_dies_too_often_is_given_up_and_the_next_call_goes_on(tmp_path: Path) -> None:
@@ -228,6 +233,9 @@ def test_a_model_that_gives_up_does_not_keep_the_others_from_their_turn(tmp_path
         predict(grid)
     assert Counter(row.model for row in predictions(grid)) == {"two": 24}
     assert exit_codes(grid) == {0, 3}
+    assert [event.text[:50] for event in events(grid.store, NS)] == [
+        "models.yaml: model 'toy': its engine refuses its e"
+    ]
 
 
 def test_an_engine_for_which_no_node_is_large_enough_is_refused(tmp_path: Path) -> None:

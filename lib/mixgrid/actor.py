@@ -15,6 +15,7 @@ import pyarrow as pa
 from mixgrid.engines import build
 from mixgrid.engines.base import Ask, Counting, EngineDied, EngineSpec, GaveUp
 from mixgrid.observe import Meter
+from mixgrid.plan.events import tell
 from mixgrid.plan.layout import predictions_folder
 from mixgrid.plan.progress import COUNTED, publish
 from mixgrid.records import Answer, Message, Prediction, Progress, Receipt, Request, Run, Sampling, Work
@@ -57,7 +58,7 @@ class EngineActor:
         name = digest([w.request_id for w in work])
         orders = self._book.take(name, len(work), self._who)
         for line in orders.news:
-            log.warning("model %s: %s", self._model, line)
+            tell(self._store, self._namespace, self._model, line)
         if orders.give_up:
             raise GaveUp(orders.give_up, ())
         done = [self._answer(name, piece, work[piece.start : piece.stop], began_ms) for piece in orders.pieces]
@@ -69,7 +70,7 @@ class EngineActor:
             if piece.alone:
                 self._book.asks(name, piece, self._who)
             try:
-                answers = self._poisoned() if piece.poison else self._ask_engine([self._ask(w) for w in work])
+                answers = self._poisoned(work[0]) if piece.poison else self._ask_engine([self._ask(w) for w in work])
             except GaveUp as end:
                 self._commit(work, end.answers, began_ms)
                 raise
@@ -93,9 +94,11 @@ class EngineActor:
             self._end(str(death))
             raise
 
-    def _poisoned(self) -> Sequence[Answer]:
+    def _poisoned(self, work: Work) -> Sequence[Answer]:
         """What a row that kills gets, once the engine has shown that not everything kills it."""
         self._ask_engine([Ask("alive", (ALIVE,), Sampling(max_tokens=1), None)])
+        row = f"item {work.targets[0].item_id!r} of run {work.targets[0].run_id}"
+        tell(self._store, self._namespace, self._model, f"{row} kills the engine: it is failed, engine_death")
         return [Answer(status="failed", reason="engine_death")]
 
     def _end(self, why: str, stacks: bool = False) -> None:

@@ -18,20 +18,24 @@ from itertools import chain
 from queue import SimpleQueue
 
 from mixgrid.actor import commit
+from mixgrid.budget.base import Purse
 from mixgrid.corpora.snapshot import write_snapshot
 from mixgrid.errors import Incomplete, MixgridError, UserError
+from mixgrid.plan.events import tell
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
 from mixgrid.plan.layout import lease_folder, outcome_key
 from mixgrid.plan.pending import Answered, Count, Pending, answered, counts, listing, pending
 from mixgrid.plan.preflight import check_models, environment
 from mixgrid.pool import Pool, connect, local
+from mixgrid.pricing import priced
 from mixgrid.records import Prediction, Receipt, Request, Run, Work
 from mixgrid.schemas import from_table
 from mixgrid.store import StoreError
 from mixgrid.store.lease import Lease, hold
 
 Watch = Callable[[str, int, Receipt | None], None]  # a model, the rows it lacked, a receipt (None: it starts)
+Purses = Callable[[str], Purse]  # a model's access to the sweep's money; called when Ray is there
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,9 @@ class Outcome:
     seconds: float
 
 
-def predict(grid: Grid, watch: Watch = lambda *_: None, max_failed: float = 1.0) -> Outcome:
+def predict(
+    grid: Grid, watch: Watch = lambda *_: None, max_failed: float = 1.0, purses: Purses | None = None
+) -> Outcome:
     """Ask everything that the grid lacks. Incomplete: rows are pending, or a run has a larger share failed.
 
     UserError where nothing was started: something is wrong with the input, or another writer holds a model's lease.
@@ -69,12 +75,24 @@ def predict(grid: Grid, watch: Watch = lambda *_: None, max_failed: float = 1.0)
         before = counts(grid, have)
         lacking = [m for m in grid.models if any(before[r.run_id].pending for r in grid.runs if r.model == m)]
         check_models(grid, lacking, here=local())
-        work, trouble = _answer_models(grid, lacking, have, _guarded(watch, leases))
+        if purses is None:
+            _refuse_priced(grid, lacking)
+        work, trouble = _answer_models(grid, lacking, have, _guarded(watch, leases), purses)
         try:
             after = counts(grid) if lacking else before
             return _settle(grid, after, work, time.monotonic() - since, max_failed)
         except (Incomplete, StoreError) as error:
             raise Incomplete("; ".join(map(str, [*trouble, error]))) from error
+
+
+def _refuse_priced(grid: Grid, models: Sequence[str]) -> None:
+    """UserError where a model that costs money would be asked without a budget."""
+    found = [model for model in models if priced(grid.models[model])]
+    if found:
+        raise UserError(
+            f"{grid.path}: {', '.join(found)} may cost money, and there is no budget: add `budget: {{usd: N}}`, or use "
+            "`mixgrid sweep --budget-usd N`; a server of your own is declared with `price: free` in models.yaml"
+        )
 
 
 def _guarded(watch: Watch, leases: Mapping[str, Lease]) -> Watch:
@@ -90,10 +108,18 @@ def _guarded(watch: Watch, leases: Mapping[str, Lease]) -> Watch:
 
 
 def _answer_models(
-    grid: Grid, models: Sequence[str], have: Mapping[str, Answered], watch: Watch
+    grid: Grid, models: Sequence[str], have: Mapping[str, Answered], watch: Watch, purses: Purses | None
 ) -> tuple[tuple[int, int, int], list[MixgridError]]:
     """All models' turns: rows asked, rows copied, engines started; and what went wrong, which stops no other model."""
-    ended = _side_by_side(models, lambda model, shared: _answer_model(grid, model, have[model], shared, watch))
+
+    def act(model: str, shared: _Shared) -> tuple[int, int]:
+        try:
+            return _answer_model(grid, model, have[model], shared, watch, purses)
+        except MixgridError as error:  # told now: the others may take hours
+            tell(grid.store, grid.manifest.namespace, model, str(error).removeprefix(f"model {model}: "))
+            raise
+
+    ended = _side_by_side(models, act)
     done = [end for end in ended if not isinstance(end, MixgridError)]
     trouble = [end for end in ended if isinstance(end, MixgridError)]
     work = sum(a for a, _ in done), sum(c for _, c in done), sum(a > 0 for a, _ in done)
@@ -151,7 +177,9 @@ def _side_by_side(
     return [ended[model] for model in models]
 
 
-def _answer_model(grid: Grid, model: str, have: Answered, shared: _Shared, watch: Watch) -> tuple[int, int]:
+def _answer_model(
+    grid: Grid, model: str, have: Answered, shared: _Shared, watch: Watch, purses: Purses | None
+) -> tuple[int, int]:
     """Copy and ask what one model's runs lack; gives the rows asked and the rows copied."""
     tally = Counter[str]()
     with shared.rendering:
@@ -160,7 +188,9 @@ def _answer_model(grid: Grid, model: str, have: Answered, shared: _Shared, watch
         if first:
             shared.ray()
             runs = {run.run_id: run for run in grid.runs if run.model == model}
-            pool = Pool(model, grid.models[model], grid.resources(model), runs, grid.store, grid.manifest.namespace)
+            entry, namespace = grid.models[model], grid.manifest.namespace
+            purse = purses(model) if purses and priced(entry) else None
+            pool = Pool(model, entry, grid.resources(model), runs, grid.store, namespace, purse)
             refs = [pool.put(block) for block in chain([first], blocks)]
     if first:
         watch(model, tally["asked"], None)
@@ -221,10 +251,7 @@ def _settle(
     """Record how the call ended in each run's folder, and say so."""
     planned, done, failed = (sum(getattr(c, f) for c in after.values()) for f in ("planned", "done", "failed"))
     spoilt = [run_id for run_id, c in after.items() if c.failed > max_failed * c.planned]
-    for run_id, c in after.items():
-        code = Incomplete.exit_code if c.pending or run_id in spoilt else 0
-        document = {"exit": code, **asdict(c), "ended_at": datetime.now(UTC).isoformat(), "seconds": round(seconds, 1)}
-        grid.store.put_json(outcome_key(grid.manifest.namespace, run_id), document)
+    record(grid, after, {r: Incomplete.exit_code if c.pending or r in spoilt else 0 for r, c in after.items()}, seconds)
     if done < planned:
         raise Incomplete(
             f"{planned - done} of {planned} rows are pending; what was answered is kept, the same command goes on"
@@ -232,3 +259,10 @@ def _settle(
     if spoilt:
         raise Incomplete(f"more than {max_failed:.0%} of the rows failed in: {', '.join(spoilt)}")
     return Outcome(planned, done, failed, *work, seconds)
+
+
+def record(grid: Grid, after: Mapping[str, Count], codes: Mapping[str, int], seconds: float) -> None:
+    """Say in each run's folder how a call ended: Ray makes every failure's exit code 1."""
+    for run_id, c in after.items():
+        ended = {"ended_at": datetime.now(UTC).isoformat(), "seconds": round(seconds, 1)}
+        grid.store.put_json(outcome_key(grid.manifest.namespace, run_id), {"exit": codes[run_id], **asdict(c), **ended})

@@ -13,7 +13,7 @@ import pytest
 
 from mixgrid.store import Store
 from mixgrid.store import lease as module
-from mixgrid.store.lease import Held, LeaseLost, hold
+from mixgrid.store.lease import Held, LeaseLost, hold, holders
 from tests.servers import S3Server, rclone, use
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,6 +56,7 @@ def test_a_second_writer_is_told_who_holds_it_and_since_when(store: Store) -> No
             hold(store, PLACE, WHAT, BEAT).__enter__()
         assert held.value.exit_code == 2
         assert flags(store) == [lease.key]
+        assert [(flag.pid, flag.at >= flag.since) for flag in holders(store, "main/leases")] == [(os.getpid(), True)]
         with hold(store, "main/leases/other", "others", BEAT):
             lease.check()
     assert flags(store) == []
@@ -66,10 +67,10 @@ def test_a_second_writer_is_told_who_holds_it_and_since_when(store: Store) -> No
 def test_a_living_holder_elsewhere_is_seen_by_its_beat(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(module, "_machine", lambda: "another")
-        holder = hold(store, PLACE, WHAT, BEAT)
+        holder = hold(store, PLACE, WHAT, 1.0)
         lease = holder.__enter__()
     with pytest.raises(Held, match="another writer has"):
-        hold(store, PLACE, WHAT, BEAT).__enter__()
+        hold(store, PLACE, WHAT, 1.0).__enter__()
     lease.check()
     holder.__exit__(None, None, None)
 

@@ -30,6 +30,11 @@ def lease_folder(namespace: str, what: str) -> str:
     return f"{namespace}/leases/{what}"
 
 
+def events_folder(namespace: str) -> str:
+    """What went wrong while a namespace was written."""
+    return f"{namespace}/events"
+
+
 def of_model(key: str, model: str) -> bool:
     """Whether a part's key belongs to a model."""
     return f"/model={model}/" in key

@@ -56,6 +56,7 @@ class Flag:
     pid: int
     started: str  # by the machine's own clock: process ids are used again
     since: str
+    at: str  # of the last beat; for people, as nothing is concluded from it
     beat_s: float
     beat: int = 0
 
@@ -89,7 +90,7 @@ class Lease:
         """Renew the flag every beat until `ended`, or until the flag is gone. The store may be away meanwhile."""
         flag = self.flag
         while not self.lost and not self.ended.wait(flag.beat_s):
-            flag = replace(flag, beat=flag.beat + 1)
+            flag = replace(flag, beat=flag.beat + 1, at=_utc())
             with contextlib.suppress(StoreError):
                 if not self.store.exists(self.key):
                     self.lost = True
@@ -179,9 +180,22 @@ def _read(data: bytes) -> Flag | None:
         return None
 
 
+def holders(store: Store, folder: str) -> list[Flag]:
+    """Who says that it holds a lease below a folder; a killed one may still stand there, with an old last beat."""
+    found = []
+    for key in _flags(store, folder):
+        with contextlib.suppress(NotFound):
+            found.append(_read(store.get(key)))
+    return [flag for flag in found if flag]
+
+
+def _utc() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 def _own_flag(beat_s: float) -> Flag:
-    pid, since = os.getpid(), datetime.now(UTC).isoformat(timespec="seconds")
-    return Flag(socket.gethostname(), _machine(), pid, _started(pid), since, beat_s)
+    pid, now = os.getpid(), _utc()
+    return Flag(socket.gethostname(), _machine(), pid, _started(pid), now, now, beat_s)
 
 
 def _machine() -> str:
