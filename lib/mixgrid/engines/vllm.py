@@ -19,6 +19,7 @@ from typing import Any
 from mixgrid.engines.base import Ask, EngineDied, EngineSpec, cpu_build
 from mixgrid.engines.chat import ChatTokenizer
 from mixgrid.engines.checkpoints import resolve
+from mixgrid.engines.gpus import TAKES, wait_until_free
 from mixgrid.records import Answer
 
 # Arguments of vLLM that can change an answer and so have no place in `engine_args`, which are no part of a request's
@@ -58,11 +59,14 @@ class VllmEngine:
         on_gpu = not cpu_build()
         if not on_gpu:
             _cpu_environment(spec.replicas)
+        arguments = _arguments(spec, on_gpu)  # a checkpoint that is not on this node is told within a second
+        if on_gpu:
+            wait_until_free(float(arguments.get("gpu_memory_utilization", TAKES)))
         import vllm  # only now: it reads the environment while it is imported
 
         entry = spec.entry
         self._context = entry.context_length
-        llm = vllm.LLM(**_arguments(spec, on_gpu))
+        llm = vllm.LLM(**arguments)
         self._engine = llm.llm_engine
         self.chat = ChatTokenizer(llm.get_tokenizer(), entry)
         self.fingerprint = f"vllm-{vllm.__version__}-{'cuda' if on_gpu else 'cpu'}-{entry.dtype}-tp{max(spec.gpus, 1)}"
