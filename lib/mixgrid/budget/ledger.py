@@ -4,7 +4,7 @@ It lives in one process (an actor of Ray, sweep.py), under a lease that nobody e
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -96,6 +96,13 @@ class Ledger:
         """What counts against the sweep's cap now."""
         with self._lock:
             return sum((a.committed for a in self._accounts.values()), ZERO)
+
+    def left(self, models: Iterable[str], day: str) -> dict[str, Decimal]:
+        """USD that each model may still spend on a day; "": all of them together."""
+        with self._lock:
+            own = {model: min(self._room(model, day).values()) for model in models}
+            shared = self._room("", day).values()
+            return {**own, "": min(shared)}
 
     def _refuse(self, model: str, scope: str, need: Decimal, left: Decimal) -> Grant:
         why = f"the cap {scope} leaves {left:.6f} USD, and the next request may cost {need:.6f} USD"
