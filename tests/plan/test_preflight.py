@@ -116,8 +116,20 @@ def test_the_commit_is_that_of_the_code_itself(tmp_path: Path, monkeypatch: pyte
     git("init", "--quiet")
     git("commit", "--quiet", "--allow-empty", "--message", "another program, whose folder the code lies in")
     assert environment()["commit"] == "unknown"
+    monkeypatch.setenv("MIXGRID_COMMIT", "not; a commit")
+    assert environment()["commit"] == "unknown"
+    monkeypatch.setenv("MIXGRID_COMMIT", f"{'ab' * 20}-dirty")  # as told by who submitted the job
+    assert environment()["commit"] == f"{'ab' * 20}-dirty"
     git("add", "code.py")
     git("commit", "--quiet", "--message", "the code")
     assert environment()["commit"] == git("rev-parse", "HEAD")
     code.write_text("22", "utf-8")
     assert environment()["commit"] == git("rev-parse", "HEAD") + "-dirty"
+
+
+def test_a_checkpoint_that_may_be_on_the_workers_alone_is_left_to_them(tmp_path: Path) -> None:
+    absent = {"toy": {"engine": "vllm", "checkpoint": str(tmp_path / "absent"), "context_length": 1024}}
+    grid = open_grid(tmp_path, models=absent)
+    check_models(grid, ["toy"], here=False)
+    with pytest.raises(UserError, match="no such folder"):
+        check_models(grid, ["toy"])

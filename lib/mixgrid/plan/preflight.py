@@ -2,7 +2,9 @@
 
 import importlib.metadata
 import importlib.util
+import os
 import platform
+import re
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -80,11 +82,13 @@ def _version(name: str) -> str | None:
 def _commit() -> str:
     """The checkout's commit, `-dirty` where files differ from it; "unknown" where this code is not what is committed.
 
-    An installed package may lie inside a checkout of something else, whose commit says nothing about it.
+    An installed package may lie inside a checkout of something else, whose commit says nothing about it. A job's
+    package carries no checkout: who submits it may say what it was, in MIXGRID_COMMIT.
     """
-    if not _git("ls-files", "--error-unmatch", Path(__file__).name):
-        return "unknown"
-    return _git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*") or "unknown"
+    if _git("ls-files", "--error-unmatch", Path(__file__).name):
+        return _git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*") or "unknown"
+    told = os.environ.get("MIXGRID_COMMIT", "")
+    return told if re.fullmatch(r"[0-9a-f]{7,40}(-dirty)?", told) else "unknown"
 
 
 def _git(*arguments: str) -> str:
