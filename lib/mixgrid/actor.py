@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from mixgrid.engines import build
 from mixgrid.engines.base import Ask, Counting, EngineDied, EngineSpec, GaveUp
+from mixgrid.engines.notes import Notes
 from mixgrid.observe import Meter
 from mixgrid.plan.events import tell
-from mixgrid.plan.layout import predictions_folder
+from mixgrid.plan.layout import batches_folder, predictions_folder
 from mixgrid.plan.progress import COUNTED, publish
 from mixgrid.records import Answer, Message, Prediction, Progress, Receipt, Request, Run, Sampling, Work
 from mixgrid.schemas import digest, from_table, to_table
@@ -47,7 +48,8 @@ class EngineActor:
         self._runs, self._store, self._namespace, self._model = runs, store, namespace, spec.model
         self._book, self._who, self._turns = book or Suspects(restarts=0), secrets.token_hex(8), Turns()
         self._meter = Meter(spec.model, spec.gpus)
-        self._engine = engine = build(spec)
+        notes = Notes(store, batches_folder(namespace, spec.model))
+        self._engine = engine = build(replace(spec, notes=notes))
         if isinstance(engine, Counting):
             says = f"no row was finished for {patience_s:.0f} s"
             watch(self._turns, lambda: engine.finished, patience_s, lambda: self._end(says, stacks=True))

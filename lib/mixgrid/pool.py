@@ -18,6 +18,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from mixgrid.actor import EngineActor, pack
 from mixgrid.budget.base import Purse
 from mixgrid.capacity import room
+from mixgrid.engines import APIS
 from mixgrid.engines.base import EngineSpec, cpu_build
 from mixgrid.errors import Incomplete, MixgridError, UserError
 from mixgrid.manifest import ModelEntry, Resources
@@ -160,7 +161,9 @@ class Pool:
         return replace(spec, replicas=there.engines)
 
     def _gpus(self) -> int:
-        """GPUs for each engine: none where only vLLM's CPU build is installed and the cluster has no GPU to fake it."""
+        """GPUs for each engine: none for a server's client, nor for vLLM's CPU build where none is there to fake it."""
+        if self.entry.engine in APIS:
+            return 0
         there = ray.cluster_resources().get("GPU", 0) > 0
         wanted = self.entry.engine == "vllm" and not cpu_build()  # an autoscaler may still bring the GPUs
         return self.resources.gpus if there or wanted else 0

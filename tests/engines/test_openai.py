@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mixgrid.engines.base import EngineSpec
-from mixgrid.engines.openai import OpenAIEngine
+from mixgrid.engines import build
+from mixgrid.engines.base import Engine, EngineSpec
 from tests.faultbodies import ANSWERS, key_of
 from tests.faultserver import FaultServer, Plan, fault_server
 from tests.paid import Wallet, asks, entry
@@ -23,10 +23,10 @@ def key(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @contextmanager
-def asked(plan: Plan, wallet: Wallet | None = None, **changes: Any) -> Iterator[tuple[OpenAIEngine, FaultServer]]:
+def asked(plan: Plan, wallet: Wallet | None = None, **changes: Any) -> Iterator[tuple[Engine, FaultServer]]:
     """An engine and the server that it asks."""
     with fault_server(plan) as server:
-        engine = OpenAIEngine(EngineSpec("toy", entry(server.url, **changes), purse=wallet or Wallet()))
+        engine = build(EngineSpec("toy", entry(server.url, **changes), purse=wallet or Wallet()))
         try:
             yield engine, server
         finally:

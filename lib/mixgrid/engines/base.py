@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from mixgrid.budget.base import Purse
+from mixgrid.engines.notes import Notes
 from mixgrid.errors import Incomplete, MixgridError
 from mixgrid.manifest import ModelEntry
 from mixgrid.records import Answer, Message, Sampling
@@ -37,6 +38,7 @@ class EngineSpec:
     gpus: int = 0  # of the cluster for each engine: its tensor parallel size; 0: it runs on CPUs
     replicas: int = 1  # on this cluster; CPU engines share the cores among them
     purse: Purse | None = None  # a priced engine's access to the sweep's money; without one it must not send
+    notes: Notes | None = None  # where a batch engine keeps what must survive its process
 
 
 @dataclass(frozen=True)

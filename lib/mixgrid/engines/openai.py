@@ -9,10 +9,7 @@ Ray or a signal may end the process at any of these steps: what was reserved sta
 """
 
 import asyncio
-import json
-import logging
 import math
-import os
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,13 +20,11 @@ from mixgrid.budget.base import Hold
 from mixgrid.engines.base import Ask, EngineSpec, GaveUp
 from mixgrid.engines.limits import Limits
 from mixgrid.engines.retry import Trouble, backoff, of_body, of_no_response, of_response
-from mixgrid.engines.till import Reply, Till
-from mixgrid.engines.wire import Json, Wire
-from mixgrid.errors import UserError
+from mixgrid.engines.till import Reply, Till, key_of
+from mixgrid.engines.wire import Json, Wire, has_utf8, json_object
 from mixgrid.manifest import Api
 from mixgrid.records import Answer
 
-log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 DESK = 2  # requests that hold money, for each that may be in flight: the others are being reserved or settled
@@ -70,13 +65,12 @@ class OpenAIEngine:
         return found
 
     def close(self) -> None:
-        """End the loop; the purse gives back what it does not hold."""
+        """End the loop, and the connections."""
         self._run(self._client.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
         self._money.shutdown()
-        self._till.close()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -91,8 +85,8 @@ class OpenAIEngine:
 
     async def _one(self, ask: Ask) -> Answer | None:
         """One request, through as many tries as it takes and is worth."""
-        if not all(_has_utf8(message.content) for message in ask.messages):
-            return Answer(status="failed", reason="bad_text", system_folded=self._wire.folds(ask))
+        if not has_utf8(ask):
+            return self._wire.failed("bad_text")
         async with self._desk:
             since, blind, waits = math.inf, 0, 0
             while not self._end:
@@ -130,39 +124,26 @@ class OpenAIEngine:
         except self._openai.APIConnectionError as error:
             return Reply(None, "", sent_at, datetime.now(UTC)), of_no_response(error.__cause__ or error)
         text = _decoded(response.content)
-        reply = Reply(response.status_code, text, sent_at, datetime.now(UTC), _object(text))
+        reply = Reply(response.status_code, text, sent_at, datetime.now(UTC), json_object(text))
         self._limits.learn(response.headers, self._share)
         return reply, of_body(response.status_code, reply.json, proven)
 
     async def _settle(self, ask: Ask, hold: Hold, reply: Reply) -> Answer | Trouble:
         """Book an answer with its bill. A paid response without an answer is booked too, and tried again."""
-        body = dict(reply.json or {})
-        bill, provider = self._till.bill(hold, reply), self._wire.provider(body)
-        answer = self._wire.answer(body, ask, float(bill.usd), reply.latency_s, self.fingerprint)
-        said = "" if answer else "a response without an answer"
-        await self._in_thread(self._till.settle, hold, reply, provider, bill, answer, said)
+        body, bill, asked = dict(reply.json or {}), self._till.bill(hold, reply), self._wire.asked(ask, hold)
+        answer = self._wire.answer(body, asked, float(bill.usd), reply.latency_s, self.fingerprint)
+        await self._in_thread(self._till.end, self._till.settled(hold, reply, self._wire.provider(body), bill, answer))
         if answer:
             self._answered, self._answered_at = self._answered + 1, self._now()
-        return answer or Trouble("again", said, unbilled=False, status=reply.status)
+        return answer or Trouble("again", "a response without an answer", unbilled=False, status=reply.status)
 
     async def _trouble(self, ask: Ask, hold: Hold, reply: Reply, trouble: Trouble, body: Json) -> Answer | Trouble:
         """Book a failed try, and draw the consequences for this request and for the engine."""
-        row = None
+        asked, row = self._wire.asked(ask, hold), None
         if trouble.kind == "row":
-            row = Answer(
-                status="failed", reason=trouble.reason, latency_s=reply.latency_s, system_folded=self._wire.folds(ask),
-                engine=self._wire.engine({}, self.fingerprint),
-            )  # fmt: skip
-        if trouble.unbilled:
-            await self._in_thread(self._till.release, hold, reply, self._wire.host, row, trouble.sentence)
-        else:
-            await self._in_thread(self._till.keep, hold, reply, self._wire.host, trouble.sentence)
-        if trouble.kind == "without" and not self._wire.drop(trouble.parameter, body):
-            self._stop(f"the server does not take {trouble.parameter!r} ({trouble.sentence})")
-        elif trouble.kind == "without":
-            log.warning("asked %s from now on: %s", self._wire.quirks(), trouble.sentence)
-        elif trouble.kind == "fatal":
-            self._stop(trouble.sentence)
+            row = self._wire.failed(trouble.reason, asked, reply.latency_s)
+        await self._in_thread(self._till.end, self._till.failed(hold, reply, self._wire.host, trouble, row))
+        self._end = self._end or self._wire.heed(trouble, body)
         return row or trouble
 
     def _heed(self, found: Trouble | None, sent_at: float) -> None:
@@ -177,10 +158,8 @@ class OpenAIEngine:
     def _gave_up(self, since: float, last: Trouble) -> None:
         """One request's patience is at its end; so is the engine's, where nobody else was answered either."""
         if self._answered_at < since:
-            self._stop(f"{self._wire.host} has answered nobody for {self._now() - since:.0f} s ({last.sentence})")
-
-    def _stop(self, why: str) -> None:
-        self._end = self._end or why
+            silence = f"{self._wire.host} has answered nobody for {self._now() - since:.0f} s"
+            self._end = self._end or f"{silence} ({last.sentence})"
 
     def _now(self) -> float:
         return self._loop.time()
@@ -197,16 +176,12 @@ def client(api: Api, model: str) -> Any:
     import httpx2
     import openai
 
-    key = os.environ.get(api.key_env, "").strip() if api.key_env else "none"
-    if not key:
-        raise UserError(
-            f"model {model!r}: {api.key_env} is not in the environment of the process that sends; export it there "
-            "(on a cluster: in the environment of `ray start`)"
-        )
     pool = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEPALIVE_S)
     timeout = httpx2.Timeout(api.timeout_s, connect=CONNECT_S)
     http = openai.DefaultAsyncHttpxClient(limits=pool, timeout=timeout, follow_redirects=False)
-    return openai.AsyncOpenAI(api_key=key, base_url=api.url, max_retries=0, timeout=timeout, http_client=http)
+    return openai.AsyncOpenAI(
+        api_key=key_of(api, model), base_url=api.url, max_retries=0, timeout=timeout, http_client=http
+    )
 
 
 def _per(limit: int | None, share: int) -> float | None:
@@ -218,22 +193,5 @@ def _tokens(ask: Ask) -> int:
     return sum(len(m.content.encode()) for m in ask.messages) // BYTES_PER_TOKEN + ask.sampling.max_tokens
 
 
-def _has_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _decoded(content: bytes) -> str:
     return content.decode("utf-8", "replace")
-
-
-def _object(text: str) -> Json | None:
-    """The JSON object in a text; None where it is cut off or something else."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None

@@ -1,13 +1,15 @@
 """The money side of an API engine: what a try may cost, what it did cost, and who is told. A free server has none."""
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from mixgrid.budget.base import Attempt, Hold, Purse
+from mixgrid.budget.base import Attempt, Ending, Entry, Hold, Purse
 from mixgrid.engines.base import Ask, EngineSpec
+from mixgrid.engines.retry import Trouble
 from mixgrid.errors import UserError
 from mixgrid.manifest import Api
 from mixgrid.pricing import ZERO, Bill, bill, price_of, priced, prompt_bound
@@ -36,6 +38,17 @@ class Reply:
         return (self.ended_at - self.sent_at).total_seconds()
 
 
+def key_of(api: Api, model: str) -> str:
+    """The key, out of this process's environment: nowhere else is it ever written."""
+    key = os.environ.get(api.key_env, "").strip() if api.key_env else "none"
+    if not key:
+        raise UserError(
+            f"model {model!r}: {api.key_env} is not in the environment of the process that sends; export it there "
+            "(on a cluster: in the environment of `ray start`)"
+        )
+    return key
+
+
 class Till:
     """One model's purse and price."""
 
@@ -51,39 +64,40 @@ class Till:
         self._purse: Purse | None = None if self.free else spec.purse
         self._price = price_of(entry, spec.model, (entry.api or Api()).url)
 
-    def reserve(self, ask: Ask) -> Hold | None:
-        """Hold back the worst case of one try; None where the budget does not allow it. May wait."""
+    def reserve(self, ask: Ask, wait: bool = True) -> Hold | None:
+        """Hold back the worst case of one try; None where the budget does not allow it, or not without a wait."""
         if self._purse is None:
             return Hold("", ask.request_id, ZERO, datetime.now(UTC).date(), "")
         worst_case = self._price.worst_case(prompt_bound(ask.messages), ask.sampling.max_tokens)
-        return self._purse.reserve(ask.request_id, worst_case)
+        return self._purse.reserve(ask.request_id, worst_case, wait)
 
     def bill(self, hold: Hold, reply: Reply) -> Bill:
         """What the reply cost."""
         return bill(self._price, reply.usage, hold.usd)
 
-    def settle(self, hold: Hold, reply: Reply, provider: str, billed: Bill, answer: Answer | None, said: str) -> None:
-        """Book a bill, with the answer that it is for; without one where the provider charged for a failure."""
-        if self._purse:
-            self._purse.settle(hold, self._attempt(hold, reply, provider, billed, answer, said))
+    def settled(self, hold: Hold, reply: Reply, provider: str, billed: Bill, answer: Answer | None) -> Entry:
+        """A bill, with the answer that it is for; without one where the provider charged for none."""
+        said = "" if answer else "a response without an answer"
+        return Entry(hold, "settled", self._attempt(hold, reply, provider, said, answer, billed))
 
-    def release(self, hold: Hold, reply: Reply, provider: str, answer: Answer | None, said: str) -> None:
-        """Nothing was billed."""
-        if self._purse:
-            self._purse.release(hold, self._attempt(hold, reply, provider, None, answer, said))
+    def failed(self, hold: Hold, reply: Reply, provider: str, trouble: Trouble, answer: Answer | None) -> Entry:
+        """A try that failed: given back if it is certain that nothing was billed. `answer`: the failed row, if any."""
+        ending: Ending = "released" if trouble.unbilled else "kept"
+        return Entry(hold, ending, self._attempt(hold, reply, provider, trouble.sentence, answer, None))
 
-    def keep(self, hold: Hold, reply: Reply, provider: str, said: str) -> None:
-        """Nobody knows whether it was billed."""
+    def end(self, entry: Entry) -> None:
+        """Tell the purse how one try ended; a bill is durable when this returns."""
         if self._purse:
-            self._purse.keep(hold, self._attempt(hold, reply, provider, None, None, said))
+            tell = {"settled": self._purse.settle, "released": self._purse.release, "kept": self._purse.keep}
+            tell[entry.ending](entry.hold, entry.attempt)
 
-    def close(self) -> None:
-        """Give back what is not held."""
-        if self._purse:
-            self._purse.close()
+    def book(self, entries: Sequence[Entry]) -> None:
+        """The same for many; all durable when this returns."""
+        if self._purse and entries:
+            self._purse.book(entries)
 
     def _attempt(
-        self, hold: Hold, reply: Reply, provider: str, billed: Bill | None, answer: Answer | None, said: str
+        self, hold: Hold, reply: Reply, provider: str, said: str, answer: Answer | None, billed: Bill | None
     ) -> Attempt:
         response_id = (reply.json or {}).get("id")
         return Attempt(

@@ -3,16 +3,23 @@
 What a server turns out not to know is left out from then on, and named in every row that was asked without it.
 """
 
+import json
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from mixgrid.budget.base import Hold
 from mixgrid.engines.base import Ask, fold_system
+from mixgrid.engines.notes import Asked
+from mixgrid.engines.retry import Trouble
 from mixgrid.manifest import Api, ModelEntry
 from mixgrid.pricing import read_usage
-from mixgrid.records import Answer, Outcome, Sampling
+from mixgrid.records import Answer, FailReason, Outcome, Sampling
 
 Json = dict[str, Any]
+
+log = logging.getLogger(__name__)
 
 PLAIN = ("temperature", "top_p", "presence_penalty", "frequency_penalty")  # in OpenAI's own API
 SERVED = ("top_k", "min_p", "repetition_penalty")  # what vLLM's server and OpenRouter take beside it
@@ -32,13 +39,18 @@ class Wire:
         self._without: set[str] = set(self._api.leaves_out)
         self._refused: set[str] = set()  # names of the limit that it does not know
 
-    def folds(self, ask: Ask) -> bool:
-        """Whether the system text goes into the first user turn."""
-        return ask.messages[0].role == "system" and not self._entry.system_role
+    def asked(self, ask: Ask, hold: Hold) -> Asked:
+        """What has to be known of a request to read its answer."""
+        return Asked(hold, ask.seed is not None, self._folds(ask))
+
+    def failed(self, reason: FailReason, asked: Asked | None = None, latency_s: float = 0.0) -> Answer:
+        """The row of a request that can never be answered."""
+        folded = asked is not None and asked.folded
+        return Answer(status="failed", reason=reason, latency_s=latency_s, system_folded=folded)
 
     def body(self, ask: Ask) -> Json:
         """The request as it is sent."""
-        messages = fold_system(ask.messages) if self.folds(ask) else ask.messages
+        messages = fold_system(ask.messages) if self._folds(ask) else ask.messages
         body: Json = {
             "model": self._entry.checkpoint,
             "messages": [{"role": m.role, "content": m.content} for m in messages],
@@ -62,13 +74,24 @@ class Wire:
         self._without.add(name)
         return True
 
+    def heed(self, trouble: Trouble, sent: Mapping[str, Any]) -> str:
+        """Learn from a refusal; why nothing can be asked any more, or nothing."""
+        if trouble.kind == "fatal":
+            return trouble.sentence
+        if trouble.kind != "without":
+            return ""
+        if not self.drop(trouble.parameter, sent):
+            return f"{self.host} does not take {trouble.parameter!r} ({trouble.sentence})"
+        log.warning("%s: asked %s from now on (%s)", self._entry.checkpoint, self.quirks(), trouble.sentence)
+        return ""
+
     def quirks(self) -> str:
         """What this model is asked without or otherwise, for the rows; empty where there is nothing odd."""
         missing = f"without {','.join(sorted(self._without))}" if self._without else ""
         limit = f"{self._limit_key} for {self._api.limit_key}" if self._limit_key != self._api.limit_key else ""
         return " ".join(part for part in (missing, limit) if part)
 
-    def answer(self, body: Json, ask: Ask, cost_usd: float, latency_s: float, client: str) -> Answer | None:
+    def answer(self, body: Json, asked: Asked, cost_usd: float, latency_s: float, client: str) -> Answer | None:
         """The answer in a response; None where it has none. `client` begins the name of what answered."""
         choice, usage = _first(body.get("choices")), body.get("usage")
         message = choice.get("message")
@@ -86,8 +109,8 @@ class Wire:
             prompt_tokens=tokens.prompt if tokens else 0, completion_tokens=tokens.completion if tokens else 0,
             reasoning_tokens=tokens.reasoning if tokens else 0, cached_tokens=tokens.cached if tokens else 0,
             cost_usd=cost_usd, latency_s=latency_s,
-            seed_honoured=False if ask.seed is not None and "seed" in self._without else None,
-            system_folded=self.folds(ask), engine=self.engine(body, client),
+            seed_honoured=False if asked.seeded and "seed" in self._without else None,
+            system_folded=asked.folded, engine=self.engine(body, client),
         )  # fmt: skip
 
     def provider(self, body: Mapping[str, Any]) -> str:
@@ -100,6 +123,9 @@ class Wire:
         model = body.get("model")
         named = whole(model) if isinstance(model, str) else self._entry.checkpoint
         return " ".join(part for part in (client, self.provider(body), named, self.quirks()) if part)
+
+    def _folds(self, ask: Ask) -> bool:
+        return ask.messages[0].role == "system" and not self._entry.system_role
 
     def _extras(self, ask: Ask) -> Json:
         template = self._entry.template_arguments(ask.thinking)
@@ -132,3 +158,22 @@ def _text(content: object) -> str:
 def whole(text: str) -> str:
     """The text with what has no UTF-8 form replaced: JSON can escape half a character."""
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+
+
+def has_utf8(ask: Ask) -> bool:
+    """Whether the prompt can be sent at all: a lone surrogate cannot."""
+    try:
+        for message in ask.messages:
+            message.content.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def json_object(content: bytes | str) -> Json | None:
+    """The JSON object in a body; None where it is cut off or something else."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -25,6 +25,11 @@ def predictions_folder(namespace: str, run: Run) -> str:
     return f"{predictions_root(namespace)}/corpus={run.corpus}/task={run.task}/model={run.model}"
 
 
+def batches_folder(namespace: str, model: str) -> str:
+    """What a batch engine must not forget of the batches that a model's provider has."""
+    return f"{namespace}/batches/{model}"
+
+
 def lease_folder(namespace: str, what: str) -> str:
     """Where a writer's flag stands: one writer at a time for a model of a namespace, or for a job that is named so."""
     return f"{namespace}/leases/{what}"
