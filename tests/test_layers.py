@@ -39,7 +39,18 @@ LEVEL = {name: level for level, room in enumerate(ROOMS) for name in room}
 # Who may import what weighs seconds or gigabytes.
 FLOWS = ("pool", "predict", "reduce", "generate", "sweep", "compare", "nightly", "survey")
 HEAVY = {
-    "ray": (*FLOWS, "capacity", "cluster", "observe", "engines", "train", "annotate", "describe", "switching", "corpora"),
+    "ray": (
+        *FLOWS,
+        "capacity",
+        "cluster",
+        "observe",
+        "engines",
+        "train",
+        "annotate",
+        "describe",
+        "switching",
+        "corpora",
+    ),
     "torch": ("engines", "metrics", "train"),
     "transformers": ("engines", "metrics", "train"),
     "vllm": ("engines",),

@@ -147,7 +147,8 @@ class Pool:
     def _spec(self, blocks: int) -> EngineSpec:
         """The engines that are asked for; UserError where the cluster can never have one."""
         wanted = min(self.resources.replicas, blocks)
-        spec = EngineSpec(self.model, self.entry, self._gpus(), wanted, self.purse)
+        gpus = gpus_of(self.entry, self.resources)
+        spec = EngineSpec(self.model, self.entry, gpus, wanted, self.purse)
         cpus = self._cpus(spec)
         there = room(cpus, spec.gpus)
         if there.engines >= wanted or not there.certain:
@@ -159,14 +160,6 @@ class Pool:
             )
         log.warning("model %s: %d engines asked for, room for %d", self.model, wanted, there.engines)
         return replace(spec, replicas=there.engines)
-
-    def _gpus(self) -> int:
-        """GPUs for each engine: none for a server's client, nor for vLLM's CPU build where none is there to fake it."""
-        if self.entry.engine in APIS:
-            return 0
-        there = ray.cluster_resources().get("GPU", 0) > 0
-        wanted = self.entry.engine == "vllm" and not cpu_build()  # an autoscaler may still bring the GPUs
-        return self.resources.gpus if there or wanted else 0
 
     def _cpus(self, spec: EngineSpec) -> float:
         """CPUs for each engine: vLLM without a GPU takes its share of a node, as it computes on all of its cores."""
@@ -186,3 +179,12 @@ class Pool:
             return kind(f"model {self.model}: {text}")
         first = str(error).split("\n\nThe above exception was the direct cause", 1)[0].strip()
         return Incomplete(f"model {self.model}: {first.splitlines()[-1].strip() if first else type(error).__name__}")
+
+
+def gpus_of(entry: ModelEntry, resources: Resources) -> int:
+    """GPUs for each engine: none for a server's client, nor for vLLM's CPU build where none is there to fake it."""
+    if entry.engine in APIS:
+        return 0
+    there = ray.cluster_resources().get("GPU", 0) > 0
+    wanted = entry.engine == "vllm" and not cpu_build()  # an autoscaler may still bring the GPUs
+    return resources.gpus if there or wanted else 0

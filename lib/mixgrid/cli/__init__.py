@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from mixgrid.cli import compare, describe, generate, inspect, night, verbs
+from mixgrid.cli import compare, describe, generate, inspect, night, remote, verbs
 from mixgrid.cli.options import harmless
 from mixgrid.errors import MixgridError, UserError
 
@@ -20,6 +20,10 @@ app = typer.Typer(
 app.command()(verbs.plan)
 app.command()(verbs.run)
 app.command()(verbs.status)
+app.command(context_settings=remote.PASS_ON)(remote.submit)
+app.command()(remote.logs)
+app.command()(remote.stop)
+app.command()(remote.preflight)
 app.command()(verbs.reduce)
 app.command()(verbs.report)
 app.command()(compare.compare)

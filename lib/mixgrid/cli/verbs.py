@@ -84,9 +84,10 @@ def status(
     manifest: Annotated[str | None, typer.Argument(metavar="[MANIFEST]", help="Only this grid's runs.")] = None,
     store: StoreUrl = None,
     namespace: Namespace = "main",
+    address: Annotated[str | None, typer.Option("--address", help="Ask this job server about the cluster too.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Print how far each run is: done, pending, failed, unparsed, tokens/s, ETA. Reads no text."""
+    """Print how far each run is: done, pending, failed, unparsed, rate, cache, GPU time, cost, ETA. Reads no text."""
     if manifest:
         grid = resolve(manifest, store)
         grid.store.check(write=False)
@@ -102,6 +103,10 @@ def status(
         say(_status_line(one))
     warn(cut_warnings(found))
     say(f"{len(found)} runs: {sum(s.done for s in found)} rows done, {sum(s.pending for s in found)} pending")
+    if address:
+        from mixgrid.cli.remote import cluster_line
+
+        say(cluster_line(address))
 
 
 def reduce(manifest: ManifestPath, store: StoreUrl = None, json: AsJson = False) -> None:

