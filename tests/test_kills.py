@@ -103,25 +103,26 @@ def _env(head: RayHead) -> dict[str, str]:
     return {**head.env, "RAY_ADDRESS": f"127.0.0.1:{head.port}"}
 
 
-def _kill_actor(_: Scene) -> None:
-    actors = [p for p in psutil.process_iter(["cmdline"]) if "EngineActor" in " ".join(p.info["cmdline"] or [])]
+def _kill_actor(_: Scene, head: RayHead) -> None:
+    mine = psutil.Process(head.process.pid).children(recursive=True)  # another run's actors are none of this test's
+    actors = [p for p in mine if "EngineActor" in " ".join(p.cmdline())]
     assert actors, "no actor to kill"
     for actor in actors:
         actor.kill()
 
 
-def _kill_store(scene: Scene) -> None:
+def _kill_store(scene: Scene, _: RayHead) -> None:
     scene.server.kill()
     time.sleep(3)
     scene.server.start()
 
 
 @pytest.mark.parametrize("kill", [_kill_actor, _kill_store])
-def test_the_run_itself_survives_its_actor_and_its_store(scene: Scene, kill: Callable[[Scene], None]) -> None:
+def test_the_run_itself_survives_its_actor_and_its_store(scene: Scene, kill: Callable[[Scene, RayHead], None]) -> None:
     with ray_head(scene.server.env(os.environ)) as head:
         running = scene.start(_env(head))
         scene.wait_for_parts(3)
-        kill(scene)
+        kill(scene, head)
         output, _ = running.communicate(timeout=240)
         assert running.returncode == 0, output
         print("repeated requests:", scene.check(kills=1), file=sys.stderr)
