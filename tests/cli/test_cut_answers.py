@@ -49,7 +49,8 @@ def test_run_status_and_reduce_tell_of_cut_answers(mixgrid: Mixgrid, talked: Gri
     for verb in ("run", "status"):  # nothing is left to ask, so no engine starts
         ended = mixgrid(verb, *where)
         assert ended.code == 0
-        assert ended.err.count(f"60 of 120 answers are cut off at `max_tokens` {CUT}, so raise it") == 2
+        assert f"warning: 2 of 2 runs have answers cut off at `max_tokens` {CUT}: " in ended.err
+        assert ended.err.count("(60 of 120)") == 2
     assert [one["cut"] for one in mixgrid("status", *where, "--json").json] == [60, 60]
     says = f"mini · satire · toy · zero-shot: answers cut off at `max_tokens` {CUT} in ro-en/random 100.0 %; raise it"
     assert says in mixgrid("reduce", *where).err

@@ -4,7 +4,7 @@ No text is read. Only where an actor died between its part and its counts are th
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ COUNTED = (
 )  # fmt: skip
 WINDOW_MS = 10 * 60 * 1000  # rates look back this far
 CUT = 0.01  # the share of answers that may end at the limit of their length before that is said
+SHOWN = 3  # of the runs that are said to be cut
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,16 @@ class Status:
     eta_s: float | None
 
 
-def cut_warnings(found: Iterable[Status]) -> Iterator[str]:
-    """A sentence for each run whose limit on an answer's length spoils its scores: what is cut is mostly unparsed."""
-    for one in found:
-        if one.cut > CUT * one.done:
-            yield (
-                f"run {one.run_id}: {one.cut} of {one.done} answers are cut off at `max_tokens` "
-                "(finish_reason length), so raise it, or ask for shorter reasoning"
-            )
+def cut_warnings(found: Collection[Status]) -> Iterator[str]:
+    """One sentence for the runs whose limit on an answer's length spoils their scores."""
+    spoilt = [one for one in found if one.cut > CUT * one.done]
+    if spoilt:
+        shown = ", ".join(f"{one.run_id} ({one.cut} of {one.done})" for one in spoilt[:SHOWN])
+        more = f" and {len(spoilt) - SHOWN} more" if len(spoilt) > SHOWN else ""
+        yield (
+            f"{len(spoilt)} of {len(found)} runs have answers cut off at `max_tokens` (finish_reason length): "
+            f"{shown}{more}; raise it, or ask for shorter reasoning"
+        )
 
 
 def publish(store: Store, namespace: str, progress: Progress) -> None:
