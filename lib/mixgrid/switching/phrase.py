@@ -8,7 +8,7 @@ stands there twice is switched in both places.
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -62,7 +62,14 @@ def _rake(code: str, max_words: int, stopwords: str | None) -> Any:
             f"method 'phrase': multi-rake has no stop words for {code!r}; give `stopwords: FILE` (a word a line), or "
             f"leave the method out. It has: {', '.join(sorted(STOPWORDS))}"
         )
-    return Rake(language_code=code, max_words=max_words)
+    return Rake(max_words=max_words, stopwords=_respelled(STOPWORDS[code], code))
+
+
+def _respelled(found: Iterable[str], code: str) -> frozenset[str]:
+    """The words in old and new letters: multi-rake has Romanian's with cedillas, texts have either."""
+    olds = {new: old for old, new in language(code).replaced.items()}
+    tables = ({}, str.maketrans(dict(language(code).replaced)), str.maketrans(olds))
+    return frozenset(word.translate(table) for word in found for table in tables)
 
 
 def _read(path: str) -> frozenset[str]:
