@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from mixgrid.cli import compare, describe, generate, inspect, night, remote, verbs
+from mixgrid.cli import compare, describe, generate, inspect, money, night, remote, verbs
 from mixgrid.cli.options import harmless
 from mixgrid.errors import MixgridError, UserError
 
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.command()(verbs.plan)
 app.command()(verbs.run)
+app.command()(money.sweep)
 app.command()(verbs.status)
 app.command(context_settings=remote.PASS_ON)(remote.submit)
 app.command()(remote.logs)

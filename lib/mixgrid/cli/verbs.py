@@ -7,7 +7,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Never
+from typing import TYPE_CHECKING, Annotated, Never
 
 import typer
 from tqdm import tqdm
@@ -22,6 +22,9 @@ from mixgrid.plan.progress import Status, cut_warnings
 from mixgrid.plan.progress import status as status_of
 from mixgrid.plan.summary import grid_warnings, summary
 from mixgrid.records import Receipt
+
+if TYPE_CHECKING:
+    from mixgrid.predict import Outcome
 
 
 def plan(
@@ -63,21 +66,21 @@ def run(
 ) -> None:
     """Ask everything that the grid lacks, on the cluster of RAY_ADDRESS or on a local Ray. Resumes by itself."""
     from mixgrid.predict import predict
+    from mixgrid.sweep import caps_of, sweep
 
     grid = resolve(manifest, store).limited(limit)
     grid.store.check(write=False)
     warn([*listing(grid.store, grid.manifest.namespace).warnings(), *grid_warnings(grid)])
-    progress = Progress()
-    outcome = predict(grid, progress, max_failed)
+    progress, budget = Progress(), grid.manifest.budget
+    outcome = (
+        sweep(grid, caps_of(grid, budget), progress, max_failed) if budget else predict(grid, progress, max_failed)
+    )
     progress.close()
     warn(cut_warnings(status_of(grid.store, grid.manifest.namespace, grid.sizes)))
     if json:
         say_json(outcome)
         return
-    say(
-        f"{outcome.done} of {outcome.planned} rows done ({outcome.failed} failed for good); this call asked "
-        f"{outcome.asked}, copied {outcome.copied}, started {outcome.engines_started} engines, {outcome.seconds:.1f} s"
-    )
+    say(outcome_line(outcome))
 
 
 def status(
@@ -153,6 +156,14 @@ def _status_line(one: Status) -> str:
     return (
         f"{one.run_id}: {one.done}/{one.planned} done, {one.pending} pending, {one.failed} failed, "
         f"{one.unparsed} unparsed{rate}{cache}{gpus}{spent}{eta}"
+    )
+
+
+def outcome_line(outcome: "Outcome") -> str:
+    """How a run or a sweep ended."""
+    return (
+        f"{outcome.done} of {outcome.planned} rows done ({outcome.failed} failed for good); this call asked "
+        f"{outcome.asked}, copied {outcome.copied}, started {outcome.engines_started} engines, {outcome.seconds:.1f} s"
     )
 
 

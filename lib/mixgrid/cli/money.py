@@ -1,0 +1,107 @@
+"""The verbs that spend and count money: sweep, cost."""
+
+import json as json_module
+from decimal import Decimal, InvalidOperation
+from typing import Annotated
+
+import typer
+
+from mixgrid.cli.options import AsJson, Limit, ManifestPath, StoreUrl, say, say_json, warn
+from mixgrid.cli.verbs import Progress, outcome_line
+from mixgrid.errors import UserError
+from mixgrid.manifest import Budget
+from mixgrid.plan.costs import costs, of_model, prices, warnings_of
+from mixgrid.plan.grid import Grid, resolve
+from mixgrid.plan.order import units
+from mixgrid.plan.pending import listing
+from mixgrid.plan.summary import grid_warnings
+
+
+def sweep(
+    manifest: ManifestPath,
+    store: StoreUrl = None,
+    limit: Limit = None,
+    budget_usd: Annotated[
+        str | None, typer.Option("--budget-usd", help="Spend at most this in all, in USD; else the manifest's.")
+    ] = None,
+    cap_model: Annotated[
+        list[str] | None, typer.Option("--cap-model", metavar="MODEL=USD", help="At most this on one model.")
+    ] = None,
+    cap_day: Annotated[str | None, typer.Option("--cap-day", help="At most this in one UTC day.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Price everything and send nothing.")] = False,
+    max_failed: Annotated[
+        float, typer.Option(min=0, max=1, help="Exit 3 where more than this share of a run failed.")
+    ] = 0.5,
+    json: AsJson = False,
+) -> None:
+    """Ask what the grid lacks, for no more than a budget; exit 4 where that ended it. Resumes by itself."""
+    grid = resolve(manifest, store).limited(limit)
+    budget = _budget(grid, budget_usd, cap_model or [], cap_day)
+    if dry_run:
+        _quote(grid, budget, json)
+        return
+    from mixgrid.sweep import caps_of
+    from mixgrid.sweep import sweep as sweep_grid
+
+    caps = caps_of(grid, budget)
+    grid.store.check(write=False)
+    warn([*listing(grid.store, grid.manifest.namespace).warnings(), *grid_warnings(grid), *warnings_of(prices(grid))])
+    progress = Progress()
+    outcome = sweep_grid(grid, caps, progress, max_failed)
+    progress.close()
+    say_json(outcome) if json else say(outcome_line(outcome))
+
+
+def _budget(grid: Grid, usd: str | None, models: list[str], day: str | None) -> Budget | None:
+    """The manifest's budget under what the command line says."""
+    below = grid.manifest.budget
+    if usd is None and below is None:
+        if models or day:
+            raise UserError("a cap of a day or a model stands under one of the whole sweep; give --budget-usd too")
+        return None
+    pairs = [pair.rpartition("=")[::2] for pair in models]
+    own = {name: _usd("--cap-model", value) for name, value in pairs}
+    return Budget(
+        usd=below.usd if usd is None and below else _usd("--budget-usd", usd or ""),
+        day=_usd("--cap-day", day) if day else (below.day if below else None),
+        models={**(below.models if below else {}), **own},
+    )
+
+
+def _usd(option: str, text: str) -> Decimal:
+    try:
+        usd = Decimal(text)
+    except InvalidOperation:
+        usd = Decimal(0)
+    if not (usd.is_finite() and usd > 0):
+        raise UserError(f"{option} {text}: give an amount of USD above 0, such as 120 or 0.50")
+    return usd
+
+
+def _quote(grid: Grid, budget: Budget | None, json: bool) -> None:
+    """What everything would cost at worst; nothing is sent or written."""
+    found = prices(grid)
+    worst = costs(grid, found, units(grid))
+    sums = {model: of_model(worst, model) for model in found}
+    total = sum((cost.worst_usd for cost in sums.values()), Decimal(0))
+    if json:
+        document = {
+            "models": {
+                model: {**vars(found[model]), "requests": cost.requests, "worst_usd": cost.worst_usd}
+                for model, cost in sums.items()
+            },
+            "worst_usd": total,
+            "budget": budget.model_dump(mode="json") if budget else None,
+        }
+        say(json_module.dumps(document, ensure_ascii=False, indent=1, default=str))
+        return
+    for model, cost in sums.items():
+        price = found[model]
+        say(
+            f"{model}: {cost.requests} requests, at worst {cost.worst_usd:.4f} USD at {price.input} / "
+            f"{price.cached_input} / {price.output} USD per million input / cached / output tokens "
+            f"({price.source}{', ' + price.as_of if price.as_of else ''})"
+        )
+    say(f"at worst {total:.4f} USD in all" + (f", of a budget of {budget.usd} USD" if budget else ", and no budget"))
+    say("nothing was sent")
+    warn(warnings_of(found))
