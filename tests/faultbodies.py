@@ -26,9 +26,14 @@ def tokens_of(ask: Json) -> int:
     return 8 + sum(len(str(m["content"]).encode()) // 4 for m in ask["messages"])
 
 
-def completion(ask: Json, key: str, fault: str = "", nth: int = 1) -> Json:
+def text_for(key: str) -> str:
+    """The answer to what is asked, whenever it is asked."""
+    return ANSWERS[int(key[:6], 16) % len(ANSWERS)]
+
+
+def completion(ask: Json, key: str, fault: str = "", nth: object = 1) -> Json:
     """A chat completion, with what is odd about it."""
-    text = ANSWERS[int(key[:6], 16) % len(ANSWERS)]
+    text = text_for(key)
     limit = ask.get("max_completion_tokens") or ask["max_tokens"]
     used = limit if fault == "eats" else min(limit, len(text) // 4)
     message: Json = {"role": "assistant", "content": "" if fault in ("eats", "empty", "refused", "filtered") else text}

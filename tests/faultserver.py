@@ -24,6 +24,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from tests.faultbatch import Batches
 from tests.faultbodies import Json, completion, cut, error, key_of, share_of, spoilt, tokens_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,6 +81,7 @@ _FAULTS = {
     "filtered": True,  # finish_reason content_filter
     "garbage": True,  # a page of HTML
     "half": True,  # cut in the middle of the body
+    "lost_batch": False,  # a batch is made, and an error says that it was not
     "no_usage": True,
     "refused": True,  # a refusal, as a message
     "reset": True,  # answered and billed, then the connection is cut
@@ -102,6 +104,7 @@ class Server:
         app = web.Application(client_max_size=2**28)
         app.router.add_post("/v1/chat/completions", self.chat)
         app.router.add_get("/state", self.books)
+        Batches(self).add_to(app)
         return app
 
     async def books(self, _: web.Request) -> web.Response:
@@ -171,10 +174,8 @@ class Server:
             return error(401, "Incorrect API key provided: sk-wrong**key.", code="invalid_api_key")
         if self.plan.quota is not None and len(self.state.bills) >= self.plan.quota:
             return error(429, "You exceeded your current quota.", code="insufficient_quota")
-        for name in self.plan.unknown:
-            if name in ask:
-                said = f"Unsupported parameter: '{name}' is not supported with this model."
-                return error(400, said, code="unsupported_parameter", param=name)
+        if unknown := self.unknown(ask):
+            return unknown
         now = time.monotonic()
         while self._window and self._window[0] <= now - self.plan.window_s:
             self._window.popleft()
@@ -182,6 +183,14 @@ class Server:
             return error(429, "Rate limit reached.", self._wait(self._window[0] + self.plan.window_s - now))
         self._window.append(now)
         self.state.arrivals.append(now)
+        return None
+
+    def unknown(self, ask: Json) -> web.Response | None:
+        """The refusal of a parameter that it does not know."""
+        for name in self.plan.unknown:
+            if name in ask:
+                said = f"Unsupported parameter: '{name}' is not supported with this model."
+                return error(400, said, code="unsupported_parameter", param=name)
         return None
 
     def _wait(self, seconds: float) -> dict[str, str]:

@@ -11,6 +11,7 @@ from mixgrid.budget.base import Attempt, Ending, Entry, Hold
 from mixgrid.engines.base import Ask
 from mixgrid.manifest import Api, ModelEntry, PriceEntry
 from mixgrid.records import Answer, Message, Sampling
+from tests.faultbodies import key_of, text_for
 
 PRICE = PriceEntry(input=Decimal(1), output=Decimal(4))  # the fault server's own, in USD per million tokens
 
@@ -88,3 +89,9 @@ def asks(count: int, **sampling: Any) -> list[Ask]:
     """Different requests."""
     fields = Sampling(**{"temperature": 0.8, "max_tokens": 50, **sampling})
     return [Ask(f"{n:032x}", (Message("user", f"Știrea {n}: the mayor mută podul."),), fields, n) for n in range(count)]
+
+
+def text_of(ask: Ask) -> str:
+    """What the fault server answers."""
+    messages = [{"role": m.role, "content": m.content} for m in ask.messages]
+    return text_for(key_of({"messages": messages, "seed": ask.seed}))

@@ -10,11 +10,12 @@ from mixgrid.errors import UserError
 ENGINES = {
     "canned": "mixgrid.engines.canned:CannedEngine",
     "openai": "mixgrid.engines.openai:OpenAIEngine",
+    "openai-batch": "mixgrid.engines.openai_batch:BatchEngine",
     "vllm": "mixgrid.engines.vllm:VllmEngine",
 }
 
 APIS = ("openai", "openai-batch")  # they ask a server, which may want money
-PLANNED = ("classical", "encoder", "openai-batch")  # a model may name them; no grid can run them yet
+PLANNED = ("classical", "encoder")  # a model may name them; no grid can run them yet
 
 
 def build(spec: EngineSpec) -> Engine:

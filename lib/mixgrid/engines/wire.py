@@ -80,9 +80,11 @@ class Wire:
             return trouble.sentence
         if trouble.kind != "without":
             return ""
+        before = self.quirks()
         if not self.drop(trouble.parameter, sent):
             return f"{self.host} does not take {trouble.parameter!r} ({trouble.sentence})"
-        log.warning("%s: asked %s from now on (%s)", self._entry.checkpoint, self.quirks(), trouble.sentence)
+        if self.quirks() != before:
+            log.warning("%s: asked %s from now on (%s)", self._entry.checkpoint, self.quirks(), trouble.sentence)
         return ""
 
     def quirks(self) -> str:
