@@ -23,7 +23,7 @@ MEASURES: Mapping[str, Measure] = {
     "burstiness": Measure(mixing.burstiness, "mixing", "Burstiness", "-1 to 1", _ONE_RUN),
     "cmi": Measure(mixing.cmi, "mixing", "CMI (2014)", "0 to 100"),
     "cmi_2016": Measure(mixing.cmi_2016, "mixing", "CMI (2016)", "0 to 100"),
-    "cmi_2016_corpus": Measure(mixing.cmi_2016_corpus, "corpus", "CMI (2016, corpus)", "0 to 133", "no utterance"),
+    "cmi_2016_corpus": Measure(mixing.cmi_2016_corpus, "corpus", "CMI (2016, corpus)", "from 0", "no utterance"),
     "cmi_unhalved": Measure(mixing.cmi_unhalved, "mixing", "CMI (un-halved)", "0 to 2"),
     "consecutive": Measure(dialogue.consecutive, "dialogue", "Consecutive messages", "turns"),
     "i_index": Measure(mixing.i_index, "mixing", "I-index", "0 to 1"),

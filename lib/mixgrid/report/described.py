@@ -124,7 +124,7 @@ def _patterns(book: Book, spoken: Sequence[tuple[str, str]]) -> Table:
 def _average(book: Book, population: tuple[str, str], size: int, name: str) -> str:
     found = [book.find(population, lang, ALL, size, name, "item") for lang in book.languages([population])]
     values = [value for one in found if one and (value := _shown(one)) is not None]
-    return f"{sum(values) / len(values):.3f}" if values else NOWHERE
+    return f"{sum(values) / len(values):.{1 if name in TOTALS else 3}f}" if values else NOWHERE
 
 
 def _full_patterns(book: Book, spoken: Sequence[tuple[str, str]]) -> Table:
