@@ -8,6 +8,8 @@ import pytest
 from mixgrid.corpora.catalogue import load_corpora
 from mixgrid.engines import ENGINES, PLANNED
 from mixgrid.errors import UserError
+from mixgrid.generate.recipe import Recipe
+from mixgrid.generate.recipe import resolve as resolve_recipe
 from mixgrid.manifest import ModelEntry, SamplingFields, load, load_models
 from mixgrid.plan.decoding import sampling_of
 from mixgrid.plan.estimate import Estimate, estimate
@@ -15,11 +17,13 @@ from mixgrid.plan.grid import resolve
 from mixgrid.plan.names import check_entry
 from mixgrid.records import Sampling
 from mixgrid.tasks import TASKS
+from mixgrid.yamlfile import read_yaml
 from tests.conftest import ROOT
 
 PLACE = ROOT / "manifests"
 MODELS = load_models(PLACE / "models.yaml")
-NO_GRIDS = ("corpora.yaml", "models.yaml", "nightly.yaml")
+RECIPES = ("generate.yaml", "generate_sample.yaml")
+NO_GRIDS = ("corpora.yaml", "models.yaml", "nightly.yaml", *RECIPES)
 GRIDS = sorted(path.name for path in PLACE.glob("*.yaml") if path.name not in NO_GRIDS)
 RUNNABLE = ("smoke.yaml", "smoke_tasks.yaml")
 PAPERS = ("cs_selerosa.yaml", "mixsarc.yaml", "pingpong.yaml")
@@ -162,6 +166,21 @@ def test_what_is_at_hand_is_planned_as_it_will_run(name: str, tmp_path: Path) ->
 def test_a_grid_with_models_that_nothing_answers_for_yet_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"of this version.*`mixgrid plan --estimate`"):
         resolve(PLACE / name, str(tmp_path / "store"))
+
+
+def test_the_recipe_of_the_paper_s_corpus_is_as_printed() -> None:
+    recipe = read_yaml(PLACE / "generate.yaml", Recipe)
+    assert (recipe.corpus, recipe.splits, recipe.model, recipe.variants) == ("selerosa", None, "gemma-3-27b", 3)
+    assert recipe.languages == ["en", "de", "fr", "it"]
+    assert set(recipe.switching) == {"random", "phrase", "dependency", "llm"}
+    assert recipe.switching["random"] == {"share": 0.5}
+    assert recipe.switching["dependency"] == {"parser": "ro_core_news_lg"}
+
+
+def test_the_sample_recipe_is_resolved_as_it_will_run(tmp_path: Path) -> None:
+    job = resolve_recipe(PLACE / "generate_sample.yaml", str(tmp_path / "store"))
+    assert {item.language for item in job.sentences} == {"ro"}
+    assert set(job.methods) == {"random", "phrase", "llm"}
 
 
 @pytest.fixture(scope="module")
