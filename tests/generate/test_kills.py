@@ -44,10 +44,9 @@ def digests(store: Path) -> list[str]:
 
 def end(process: subprocess.Popen[str]) -> None:
     """Kill the driver and the Ray that it started."""
-    started = [process, *psutil.Process(process.pid).children(recursive=True)]
-    for one in started:
+    for pid in (process.pid, *(child.pid for child in psutil.Process(process.pid).children(recursive=True))):
         try:
-            os.kill(one.pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             continue
     process.communicate()

@@ -9,7 +9,7 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.training.converters import conllu_to_docs
+from spacy.training.converters.conllu_to_docs import conllu_to_docs
 
 HEADS = "mixgrid_test_heads"
 
@@ -57,7 +57,7 @@ def trained(treebank: Path, folder: Path, sentences: int = 800, epochs: int = 6)
 
 
 def _examples(nlp: Any, treebank: Path, most: int) -> Iterator[Example]:
-    docs = conllu_to_docs(treebank.read_text("utf-8"), n_sents=1, no_print=True)
+    docs: Iterator[Doc] = conllu_to_docs(treebank.read_text("utf-8"), n_sents=1, no_print=True)  # type: ignore[no-untyped-call]
     for doc, _ in zip(docs, range(most), strict=False):
         words, spaces = [t.text for t in doc], [bool(t.whitespace_) for t in doc]
         yield Example(Doc(nlp.vocab, words, spaces), doc)

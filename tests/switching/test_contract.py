@@ -67,7 +67,7 @@ def chosen(method: Method, text: str, seeds: int = 4) -> Iterator[Chosen]:
 
 
 def clusters(text: str) -> list[str]:
-    return regex.findall(r"\X", text)
+    return [match.group() for match in regex.finditer(r"\X", text)]
 
 
 def test_the_dict_is_sorted_and_is_what_a_corpus_may_say() -> None:

@@ -67,9 +67,9 @@ def _rake(code: str, max_words: int, stopwords: str | None) -> Any:
 
 def _respelled(found: Iterable[str], code: str) -> frozenset[str]:
     """The words in old and new letters: multi-rake has Romanian's with cedillas, texts have either."""
-    olds = {new: old for old, new in language(code).replaced.items()}
-    tables = ({}, str.maketrans(dict(language(code).replaced)), str.maketrans(olds))
-    return frozenset(word.translate(table) for word in found for table in tables)
+    pairs = language(code).replaced.items()
+    to_new, to_old = ({ord(old): new for old, new in pairs}, {ord(new): old for old, new in pairs})
+    return frozenset(word.translate(table) for word in found for table in ({}, to_new, to_old))
 
 
 def _read(path: str) -> frozenset[str]:
