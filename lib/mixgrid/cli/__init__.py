@@ -20,6 +20,7 @@ app = typer.Typer(
 app.command()(verbs.plan)
 app.command()(verbs.run)
 app.command()(money.sweep)
+app.command()(money.cost)
 app.command()(verbs.status)
 app.command(context_settings=remote.PASS_ON)(remote.submit)
 app.command()(remote.logs)

@@ -1,11 +1,15 @@
 """The verbs that spend and count money: sweep, cost."""
 
-import json as json_module
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mixgrid.budget.books import ledger_folder
+from mixgrid.budget.reconcile import Settled, read_export
+from mixgrid.budget.reconcile import reconcile as reconcile_books
 from mixgrid.cli.options import AsJson, Limit, ManifestPath, StoreUrl, say, say_json, warn
 from mixgrid.cli.verbs import Progress, outcome_line
 from mixgrid.errors import UserError
@@ -14,7 +18,9 @@ from mixgrid.plan.costs import costs, of_model, prices, warnings_of
 from mixgrid.plan.grid import Grid, resolve
 from mixgrid.plan.order import units
 from mixgrid.plan.pending import listing
+from mixgrid.plan.spent import statement
 from mixgrid.plan.summary import grid_warnings
+from mixgrid.store.lease import hold
 
 
 def sweep(
@@ -50,6 +56,50 @@ def sweep(
     outcome = sweep_grid(grid, caps, progress, max_failed)
     progress.close()
     say_json(outcome) if json else say(outcome_line(outcome))
+
+
+def cost(
+    manifest: ManifestPath,
+    store: StoreUrl = None,
+    reconcile: Annotated[
+        Path | None, typer.Option("--reconcile", metavar="EXPORT.csv", help="The provider's usage export.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Print what the grid's sweep has spent: settled, reserved, wasted on retries; by model, task and day."""
+    grid = resolve(manifest, store)
+    grid.store.check(write=False)
+    settled = _reconciled(grid, reconcile) if reconcile else []
+    found = statement(grid)
+    if json:
+        say_json({"statement": found, "reconciled": settled})
+        return
+    for one in settled:
+        say(
+            f"reconciled {one.checkpoint} {one.day}: {one.stranded_usd} USD were reserved, "
+            f"{one.billed_usd} USD of them billed{'; ' + one.note if one.note else ''}"
+        )
+    for row in found.by_task:
+        say(
+            f"{row.day} · {row.model} · {row.task or '–'}: {row.answers} answers in {row.attempts} attempts, "
+            f"settled {row.settled_usd:.6f} USD, of it wasted {row.wasted_usd:.6f}"
+        )
+    for held in found.reserved:
+        say(f"{held.day} · {held.model}: reserved {held.usd:.6f} USD, outcome unknown")
+    say(
+        f"sweep {found.sweep}: {found.committed_usd:.6f} USD committed = {found.settled_usd:.6f} settled + "
+        f"{found.reserved_usd:.6f} reserved; wasted on retries {found.wasted_usd:.6f}"
+    )
+    warn(f"a bill above its reservation: {sentence}" for sentence in found.overrun)
+
+
+def _reconciled(grid: Grid, export: Path) -> list[Settled]:
+    """Settle stranded reservations while nobody else can spend from the budget."""
+    billed = read_export(export)
+    folder = ledger_folder(grid.manifest.namespace, grid.manifest.name)
+    checkpoints = {model: entry.checkpoint for model, entry in grid.models.items()}
+    with hold(grid.store, f"{folder}/lease", f"the budget of sweep {grid.manifest.name}"):
+        return reconcile_books(grid.store, folder, checkpoints, billed, datetime.now(UTC).date())
 
 
 def _budget(grid: Grid, usd: str | None, models: list[str], day: str | None) -> Budget | None:
@@ -93,7 +143,7 @@ def _quote(grid: Grid, budget: Budget | None, json: bool) -> None:
             "worst_usd": total,
             "budget": budget.model_dump(mode="json") if budget else None,
         }
-        say(json_module.dumps(document, ensure_ascii=False, indent=1, default=str))
+        say_json(document)
         return
     for model, cost in sums.items():
         price = found[model]

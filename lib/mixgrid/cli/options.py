@@ -35,8 +35,8 @@ def warn(sentences: Any) -> None:
 
 
 def say_json(value: Any) -> None:
-    """Print a record, or a list of them, as JSON."""
-    written = json.dumps(_plain(value), ensure_ascii=False, indent=1)
+    """Print a record, or a list of them, as JSON; money is text, for JSON's numbers are binary."""
+    written = json.dumps(_plain(value), ensure_ascii=False, indent=1, default=str)
     typer.echo(_C1.sub(lambda match: f"\\u{ord(match[0]):04x}", written))
 
 
