@@ -38,6 +38,12 @@ class Scene:
     url: str
     asked: Path
 
+    def give(self, **resources: float) -> None:
+        """Change what the model gets of the cluster."""
+        manifest = yaml.safe_load(self.manifest.read_text("utf-8"))
+        manifest["resources"]["canned"] |= resources
+        self.manifest.write_text(yaml.safe_dump(manifest), "utf-8")
+
     def start(self, env: Mapping[str, str]) -> subprocess.Popen[str]:
         command = [str(BIN / "mixgrid"), "run", str(self.manifest), "--store", self.url]
         return subprocess.Popen(command, env=dict(env), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -112,6 +118,12 @@ def _kill_actor(_: Scene, head: RayHead) -> None:
 
 
 def _kill_store(scene: Scene, _: RayHead) -> None:
+    """Slow for a while, as one that is overloaded, then away."""
+    assert scene.server.process
+    scene.server.process.send_signal(signal.SIGSTOP)
+    time.sleep(6)
+    scene.server.process.send_signal(signal.SIGCONT)
+    time.sleep(1)
     scene.server.kill()
     time.sleep(3)
     scene.server.start()
