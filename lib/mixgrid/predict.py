@@ -24,7 +24,7 @@ from mixgrid.errors import Incomplete, MixgridError, UserError
 from mixgrid.plan.events import tell
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
-from mixgrid.plan.layout import lease_folder, outcome_key
+from mixgrid.plan.layout import lease_folder, outcome_key, writes
 from mixgrid.plan.pending import Answered, Count, Pending, answered, counts, listing, pending
 from mixgrid.plan.preflight import check_models, environment
 from mixgrid.pool import Pool, connect, local
@@ -63,7 +63,7 @@ def predict(
     with ExitStack() as stack:
         leases = {
             model: stack.enter_context(
-                hold(grid.store, lease_folder(namespace, model), f"model {model} in namespace {namespace}")
+                hold(grid.store, lease_folder(namespace, model), writes(model, namespace))
             )
             for model in grid.models
         }

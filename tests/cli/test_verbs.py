@@ -1,10 +1,14 @@
 """plan, status, reduce, report over a small canned store: what is printed, and the JSON beside it."""
 
+import re
 from pathlib import Path
 
 from mixgrid.corpora.snapshot import write_snapshot
+from mixgrid.plan.events import tell
 from mixgrid.plan.frozen import freeze
 from mixgrid.plan.grid import Grid
+from mixgrid.plan.layout import lease_folder, writes
+from mixgrid.store.lease import hold
 from tests.cli.conftest import Mixgrid
 from tests.helpers import TOY, open_grid, small_grid
 from tests.plan.test_estimate import absent_data
@@ -62,6 +66,19 @@ def test_status_of_one_grid_and_of_a_namespace(tmp_path: Path, mixgrid: Mixgrid,
     text = mixgrid("status", "--store", answered.store.url)
     assert "3 runs: 24 rows done, 12 pending" in text.out
     assert "12/12 done, 0 pending, 0 failed, 0 unparsed" in text.out
+
+
+def test_status_tells_who_writes_and_what_went_wrong(mixgrid: Mixgrid, answered: Grid) -> None:
+    tell(answered.store, "main", "toy", "engine died over 6 rows: CUDA error\x1b[31m")
+    tell(answered.store, "main", "another", "its engine died 8 times")
+    with hold(answered.store, lease_folder("main", "toy"), writes("toy", "main")):
+        lines = mixgrid("status", answered.path, "--store", answered.store.url).out.splitlines()
+    said = [line for line in lines if "toy" in line and not line.startswith("mini")]
+    assert re.fullmatch(r"writing model toy in namespace main: process \d+ on .* since .*, last sign 20.*", said[0])
+    assert re.fullmatch(r"20\S+ model toy: engine died over 6 rows: CUDA error.*31m", said[1])
+    assert "\x1b" not in said[1]
+    assert len(said) == 2
+    assert "its engine died 8 times" in mixgrid("status", "--store", answered.store.url).out
 
 
 def test_reduce_prints_the_table_and_its_scores(tmp_path: Path, mixgrid: Mixgrid, answered: Grid) -> None:

@@ -16,6 +16,7 @@ from mixgrid.cli.options import AsJson, Limit, ManifestPath, Namespace, StoreUrl
 from mixgrid.cli.planned import estimate_lines, plan_lines
 from mixgrid.errors import UserError
 from mixgrid.plan.estimate import estimate as estimate_of
+from mixgrid.plan.events import told
 from mixgrid.plan.grid import open_store, resolve
 from mixgrid.plan.pending import listing
 from mixgrid.plan.progress import Status, cut_warnings
@@ -95,16 +96,19 @@ def status(
         grid = resolve(manifest, store)
         grid.store.check(write=False)
         found = status_of(grid.store, grid.manifest.namespace, grid.sizes)
+        trouble = told(grid.store, grid.manifest.namespace, grid.models)
     else:
         opened = open_store(store)
         opened.check(write=False)
-        found = status_of(opened, namespace)
+        found, trouble = status_of(opened, namespace), told(opened, namespace)
     if json:
         say_json(found)
         return
     for one in found:
         say(_status_line(one))
     warn(cut_warnings(found))
+    for line in trouble:
+        say(line)
     say(f"{len(found)} runs: {sum(s.done for s in found)} rows done, {sum(s.pending for s in found)} pending")
     if address:
         from mixgrid.cli.remote import cluster_line

@@ -9,9 +9,11 @@ import time
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 
-from mixgrid.plan.layout import events_folder
+from mixgrid.plan.layout import events_folder, leases_root, writes
 from mixgrid.store import NotFound, Store, StoreError, TornError
+from mixgrid.store.lease import holders
 
 log = logging.getLogger(__name__)
 
@@ -46,3 +48,17 @@ def events(store: Store, namespace: str, models: Collection[str] | None = None, 
         if len(found) == newest:
             break
     return found[::-1]
+
+
+def told(store: Store, namespace: str, models: Collection[str] | None = None) -> list[str]:
+    """Who writes now, and what went wrong last, as lines for `status`."""
+    writers = [
+        f"writing {flag.what}: process {flag.pid} on {flag.host} since {flag.since}, last sign {flag.at}"
+        for flag in holders(store, leases_root(namespace))
+        if models is None or any(flag.what == writes(model, namespace) for model in models)
+    ]
+    return [*writers, *(f"{_utc(e.at_ms)} model {e.model}: {e.text}" for e in events(store, namespace, models))]
+
+
+def _utc(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")

@@ -30,9 +30,19 @@ def batches_folder(namespace: str, model: str) -> str:
     return f"{namespace}/batches/{model}"
 
 
+def leases_root(namespace: str) -> str:
+    """The folder above every lease."""
+    return f"{namespace}/leases"
+
+
 def lease_folder(namespace: str, what: str) -> str:
     """Where a writer's flag stands: one writer at a time for a model of a namespace, or for a job that is named so."""
-    return f"{namespace}/leases/{what}"
+    return f"{leases_root(namespace)}/{what}"
+
+
+def writes(model: str, namespace: str) -> str:
+    """What a model's lease is on, in words."""
+    return f"model {model} in namespace {namespace}"
 
 
 def events_folder(namespace: str) -> str:

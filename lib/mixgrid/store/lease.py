@@ -51,6 +51,7 @@ class LeaseLost(Incomplete):
 class Flag:
     """What a holder says of itself."""
 
+    what: str  # it writes
     host: str
     machine: str  # what tells that a process id is one of this machine, and so can be looked up
     pid: int
@@ -103,7 +104,7 @@ class Lease:
 def hold(store: Store, folder: str, what: str, beat_s: float = BEAT_S) -> Iterator[Lease]:
     """Hold the lease of a folder. Held (exit 2) where a living writer does; a dead one is passed over after 4 beats."""
     quick = replace(store, patience_s=0.0)  # a beat that fails is followed by another one
-    lease = Lease(quick, f"{folder}/{secrets.token_hex(8)}", what, _own_flag(beat_s))
+    lease = Lease(quick, f"{folder}/{secrets.token_hex(8)}", what, _own_flag(what, beat_s))
     while not _raised(store, folder, lease):
         time.sleep(random.uniform(0.05, 0.5))  # two that came at once go apart
     thread = threading.Thread(target=lease.renew, name="lease", daemon=True)
@@ -193,9 +194,9 @@ def _utc() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _own_flag(beat_s: float) -> Flag:
+def _own_flag(what: str, beat_s: float) -> Flag:
     pid, now = os.getpid(), _utc()
-    return Flag(socket.gethostname(), _machine(), pid, _started(pid), now, now, beat_s)
+    return Flag(what, socket.gethostname(), _machine(), pid, _started(pid), now, now, beat_s)
 
 
 def _machine() -> str:
