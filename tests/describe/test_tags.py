@@ -66,9 +66,15 @@ def test_word_lists_go_by_the_neighbour_where_they_cannot_decide(lists: str) -> 
     # "in" is in both lists, "xyz" in none; CAFE is compared without case and accents; 7 is no word of a language
     turns = (Turn("0", "A", "xyz kamu in where xyz CAFE 7"), Turn("1", "B", "???"), Turn("2", "A", "xyz"))
     assert found(item(None, "id-en", turns=turns)) == [["id", "id", "id", "en", "en", "en", ""], [], [""]]
-    assert found(item("kamu where", "id")) == [["id", "id"]]
+    assert found(item("kamu where في", "id")) == [["id", "id", "id"]]
     assert found.signature.startswith("words-")
     assert "lists.yaml" not in found.signature
+
+
+def test_a_script_of_one_language_decides_alone(lists: str) -> None:
+    """Arabic letters are no French, whatever word stands before."""
+    (Path(lists.removeprefix("words:"))).write_text("languages: {ar-dz: [rani], fr: [la]}", "utf-8")
+    assert tagger(lists)(item("la في bourse rani la", "ar-dz-fr")) == [["fr", "ar-dz", "ar-dz", "ar-dz", "fr"]]
 
 
 def test_word_lists_that_lack_a_language_are_refused_before_the_start(lists: str, tmp_path: Path) -> None:

@@ -4,10 +4,12 @@
       id: indonesian.txt    # one word a line, beside this file
       en: [the, of, guys]
 
-A word that the source cannot decide (in no list or in several) is in the language of the word before it, at the start
-of a text of the first that is decided; a text without a decided word is neutral.
+A script that only one of them is written in decides alone. A word that the source cannot decide (in no list, in several)
+is in the language of the word before it, at the start of a text of the first that is decided; a text without a decided
+word is neutral.
 """
 
+import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,6 +29,7 @@ from mixgrid.schemas import digest
 from mixgrid.yamlfile import read_yaml
 
 CACHED = 1 << 17  # distinct words remembered
+_SCRIPTS = {"ARABIC": "Arab", "BENGALI": "Beng", "LATIN": "Latn"}  # as Unicode names letters
 
 
 class _Detector:
@@ -40,14 +43,25 @@ class _Detector:
     def _utterance(self, text: str, parts: tuple[str, ...]) -> Tags:
         places = word_places(text)
         words = [text[start:end] for start, end in places]
-        if len(parts) == 1:
-            guesses: list[str | None] = [parts[0]] * len(words)
-        else:
-            guesses = [self._guess(word, parts) for word in words]
+        guesses = [self._told(word, parts) for word in words]
         return _settled(guesses, neutral_words(text, places))
+
+    def _told(self, word: str, parts: tuple[str, ...]) -> str | None:
+        """By its script, where only one of the languages is written in it; else by what the source says."""
+        if len(parts) == 1:
+            return parts[0]
+        written = [part for part in parts if _script(word) in LANGUAGES[part].scripts]
+        return written[0] if len(written) == 1 else self._guess(word, parts)
 
     def _guess(self, word: str, parts: tuple[str, ...]) -> str | None:
         raise NotImplementedError
+
+
+@lru_cache(maxsize=CACHED)
+def _script(word: str) -> str:
+    """The ISO 15924 code of a word's first letter; none of a word without one, or in a script that no language has."""
+    names = (unicodedata.name(char, "") for char in word if char.isalpha())
+    return _SCRIPTS.get(next(names, "").partition(" ")[0], "")
 
 
 def _settled(guesses: Sequence[str | None], neutral: Sequence[bool]) -> Tags:
