@@ -3,13 +3,14 @@
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mixgrid.engines.base import Ask, EngineDied, EngineSpec
 from mixgrid.engines.chat import ChatTokenizer, load
 from mixgrid.engines.checkpoints import resolve
-from mixgrid.engines.vllm import VllmEngine
+from mixgrid.engines.vllm import VllmEngine, _params
 from mixgrid.manifest import ModelEntry, load_models
 from mixgrid.parse import TAGS, Raw, tagged
 from mixgrid.records import Answer, Message, Sampling
@@ -103,13 +104,23 @@ def test_a_thought_that_the_template_begins_belongs_to_the_answer(
     assert tagged(Raw(answer.text, finish_reason="length"), TAGS, {}).status == "truncated_reasoning"
 
 
-@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize(("keep", "text"), [(False, ""), (True, "<|im_start|>" * 3)])
 def test_special_tokens_stay_in_the_text_only_where_they_mark_thoughts(
-    engine: VllmEngine, monkeypatch: pytest.MonkeyPatch, keep: bool
+    engine: VllmEngine, monkeypatch: pytest.MonkeyPatch, keep: bool, text: str
 ) -> None:
+    """A special token is all that the model may say here; this one marks no thought, and is made to."""
+    token = engine.chat._tokenizer.convert_tokens_to_ids("<|im_start|>")
+
+    def only(ask: Ask, *, keep_special: bool) -> Any:
+        params = _params(ask, keep_special=keep_special)
+        params.allowed_token_ids = [token]
+        return params
+
+    monkeypatch.setattr("mixgrid.engines.vllm._params", only)
+    assert not engine.chat.special_marks
     monkeypatch.setattr(engine.chat, "special_marks", keep)
-    (answer,) = engine.answer([ask("Hi.", regex=r"yes<\|im_start\|>", max_tokens=12)])
-    assert answer.text.endswith("<|im_start|>") is keep
+    (answer,) = engine.answer([ask("Hi.", max_tokens=3)])
+    assert (answer.text, answer.completion_tokens) == (text, 3)
 
 
 def test_a_prompt_that_was_there_before_comes_from_the_cache(engine: VllmEngine) -> None:
