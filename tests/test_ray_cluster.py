@@ -53,6 +53,22 @@ def test_the_images_have_the_ray_and_the_python_of_the_project(cluster: dict[str
     assert {image.split("-gpu")[0] for image in images} == {f"{ray.__version__}-py3{python[1]}"}
 
 
+def test_gpu_nodes_have_80_gb_and_install_the_locked_set(cluster: dict[str, Any]) -> None:
+    for name in ("gpu", "gpu8"):
+        node = cluster["available_node_types"][name]
+        assert node["node_config"]["InstanceType"].split(".")[0] in {"p5", "p4de"}  # H100 80 GB, A100 80 GB
+        assert any("--no-deps -r" in c and "requirements-gpu.lock" in c for c in node["worker_setup_commands"])
+    for command in (*cluster["head_setup_commands"], *cluster["worker_setup_commands"]):
+        assert "--constraint" in command
+    assert (ROOT / "requirements-gpu.lock").is_file()
+
+
+def test_every_worker_may_be_a_spot_instance_and_goes_when_idle(cluster: dict[str, Any]) -> None:
+    workers = {k: v for k, v in cluster["available_node_types"].items() if k != cluster["head_node_type"]}
+    assert {n["node_config"]["InstanceMarketOptions"]["MarketType"] for n in workers.values()} == {"spot"}
+    assert 0 < cluster["idle_timeout_minutes"] <= 30
+
+
 def test_setup_installs_extras_that_exist() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     asked = {name for group in re.findall(r"/mixgrid\[([\w,]+)\]", TEXT) for name in group.split(",")}
