@@ -15,10 +15,10 @@ def test_ray_gives_the_same_survey(root: Path, tmp_path: Path, monkeypatch: pyte
     import ray
 
     monkeypatch.setattr(shards, "SHARD", 100)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
     samples = samples_of(read(load_corpora(root / "manifests" / "corpora.yaml")["satire-sample"]))
     here = survey(Store.open(str(tmp_path / "here")), samples, Options())
     other = Store.open(str(tmp_path / "there"))
-    ray.init(address="local", num_cpus=1, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
     try:
         there = survey(other, samples, Options(on_ray=True))
     finally:

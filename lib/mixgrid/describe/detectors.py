@@ -4,9 +4,9 @@
       id: indonesian.txt    # one word a line, beside this file
       en: [the, of, guys]
 
-A script that only one of them is written in decides alone. A word that the source cannot decide (in no list, in several)
-is in the language of the word before it, at the start of a text of the first that is decided; a text without a decided
-word is neutral.
+A script that only one of them is written in decides alone. A word that the source cannot decide (in no list, or in
+several) is in the language of the word before it, at the start of a text of the first that is decided; a text without a
+decided word is neutral.
 """
 
 import unicodedata
