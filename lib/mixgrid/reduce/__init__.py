@@ -50,11 +50,14 @@ class Options:
     on_ray: bool = False
     languages: tuple[str, ...] | None = None  # what the scores are about, of all that was asked; None: everything
     switching: tuple[str, ...] | None = None
+    items: Mapping[str, frozenset[str]] | None = None  # by corpus: of a sweep that is not finished (reduce/prefix.py)
+    note: str = ""  # a warning that belongs to this choice
     tasks: Mapping[str, Task] = field(default_factory=lambda: TASKS)
 
     def takes(self, item: Item) -> bool:
         """Whether the scores are about this item."""
-        pairs = ((item.language, self.languages), (item.switching, self.switching))
+        only = None if self.items is None else self.items.get(item.corpus, frozenset())
+        pairs = ((item.language, self.languages), (item.switching, self.switching), (item.item_id, only))
         return all(wanted is None or value in wanted for value, wanted in pairs)
 
 
@@ -82,6 +85,7 @@ def reduce(
     options = options or Options()
     runs = _distinct(runs)
     inputs = gather(store, namespace, runs)
+    inputs.warnings.extend([options.note] if options.note else [])
     reduction_id = _id(runs, inputs, options)
     folder = scores_folder(namespace, reduction_id)
     if not store.exists(f"{folder}/inputs.json"):
@@ -194,6 +198,8 @@ def _id(runs: Sequence[Run], inputs: Inputs, options: Options) -> str:
         made_by.append([task.name, task.parser_version, family.signature, [m.signature for m in family.metrics]])
     chosen = [str(options.policies), options.draws.resamples, options.allow_changed_items]
     chosen += [options.languages, options.switching, [c.plain for c in options.comparisons], options.allow_unmatched]
+    if options.items is not None:
+        chosen.append({corpus: sorted(items) for corpus, items in options.items.items()})
     return digest([VERSION, [r.run_id for r in runs], inputs.keys, made_by, chosen])[:16]
 
 

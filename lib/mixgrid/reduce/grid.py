@@ -7,6 +7,7 @@ from mixgrid.corpora.snapshot import load as load_items
 from mixgrid.plan.declared import declared
 from mixgrid.plan.grid import Grid
 from mixgrid.reduce import Options, Reduction, reduce
+from mixgrid.reduce.prefix import taken
 
 
 def reduce_grid(grid: Grid) -> Reduction:
@@ -19,7 +20,9 @@ def reduce_grid(grid: Grid) -> Reduction:
     languages, switching = (
         None if names is None else tuple(names) for names in (grid.manifest.languages, grid.manifest.switching)
     )
+    part = taken(grid)
     options = Options(
-        comparisons=declared(grid.manifest, grid.path), on_ray=on_ray, languages=languages, switching=switching
-    )
-    return reduce(grid.store, grid.manifest.namespace, grid.runs, partial(load_items, grid.store), options)
+        comparisons=declared(grid.manifest, grid.path), on_ray=on_ray, languages=languages, switching=switching,
+        items=part.items, note=part.warning,
+    )  # fmt: skip
+    return reduce(grid.store, grid.manifest.namespace, part.runs, partial(load_items, grid.store), options)
