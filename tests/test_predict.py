@@ -186,6 +186,7 @@ def test_a_store_that_breaks_in_mid_run_leaves_rows_pending_and_the_next_call_en
     assert once_each(grid)
 
 
+@pytest.mark.slow
 def test_rows_that_kill_or_hang_the_engine_are_found_and_every_other_one_is_answered(tmp_path: Path) -> None:
     resources = {"toy": {"batch_size": 6, "batches_in_flight": 2, "hung_after_s": 1.0}}
     deadly = toy(die_on="Știrea 3: the mayor", hang_on="Știrea 4: primarul")
@@ -245,15 +246,15 @@ def test_an_engine_for_which_no_node_is_large_enough_is_refused(tmp_path: Path) 
         predict(grid)
 
 
-def test_engines_for_which_there_is_no_room_are_left_out_with_a_warning(
+def test_engines_for_which_there_is_no_room_wait_or_are_left_out_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    cpus = int(ray.cluster_resources()["CPU"])
-    resources = {"toy": {"cpus": cpus, "replicas": 3, "batch_size": 8}}
-    grid = open_grid(tmp_path, resources=resources)
-    predict(grid)
+    whole = {"cpus": int(ray.cluster_resources()["CPU"]), "replicas": 3, "batch_size": 8}
+    models = {"two": {**TOY, "checkpoint": "two"}}
+    grid = open_grid(tmp_path, models=models, asked=["toy", "two"], seeds=[1], resources={"toy": whole, "two": whole})
+    assert told(predict(grid)) == (24, 24, 0, 24, 0, 2)
     assert once_each(grid)
-    assert "model toy: 3 engines asked for, room for 1" in caplog.text
+    assert "model toy: 2 engines asked for, room for 1" in caplog.text
 
 
 def test_two_models_work_side_by_side(tmp_path: Path) -> None:
