@@ -1,5 +1,8 @@
 """The openai engine against a real server that misbehaves: each request is answered once, as billed, or is pending."""
 
+import logging
+import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -8,7 +11,10 @@ from typing import Any
 import pytest
 
 from mixgrid.engines import build
-from mixgrid.engines.base import Engine, EngineSpec
+from mixgrid.engines.base import Ask, Engine, EngineSpec, GaveUp
+from mixgrid.errors import UserError
+from mixgrid.manifest import Api
+from mixgrid.records import Message, Sampling
 from tests.faultbodies import ANSWERS
 from tests.faultserver import FaultServer, Plan, fault_server
 from tests.paid import Wallet, asks, entry, text_of
@@ -76,3 +82,181 @@ def test_at_a_fifth_of_faults_everything_is_answered_once_and_the_books_agree() 
     assert len(wallet.of("released")) == state.statuses["429"] + state.statuses["503"]
     assert state.billed * MICRO <= wallet.spent
     assert not wallet.held
+
+
+@pytest.mark.parametrize("style", ["ms", "seconds", "date", "garbage", "none"])
+def test_a_refusal_for_the_rate_is_waited_for_however_it_is_said(style: str) -> None:
+    wallet = Wallet()
+    with asked(Plan(limit=20, window_s=1.0, retry_after=style), wallet) as (engine, server):
+        found = engine.answer(asks(40))
+        state = server.state()
+    assert None not in found
+    assert state.statuses["429"] == len(wallet.of("released"))
+    assert len(wallet.of("settled")) == 40
+    assert not wallet.of("kept")
+
+
+def test_a_limit_in_the_headers_is_kept_to_without_a_refusal() -> None:
+    with asked(Plan(limit=40, window_s=4.0, tells_limit=True), concurrency=4) as (engine, server):
+        assert None not in engine.answer(asks(30))
+        state = server.state()
+    assert state.statuses["429"] == 0
+    assert state.arrivals[-1] - state.arrivals[4] > 2.4  # ten a second, once the first four have told
+
+
+def test_concurrency_is_what_is_declared_at_most() -> None:
+    with asked(Plan(latency_s=0.05), concurrency=5) as (engine, server):
+        engine.answer(asks(60))
+        assert server.state().most_at_once == 5
+
+
+def test_calls_from_several_threads_share_the_limits() -> None:
+    found: dict[int, Any] = {}
+    with asked(Plan(latency_s=0.02), concurrency=6) as (engine, server):
+        threads = [
+            threading.Thread(target=lambda n=n: found.update({n: engine.answer(asks(40)[n * 10 : n * 10 + 10])}))
+            for n in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert server.state().most_at_once <= 6
+    assert [a.text for n in range(4) for a in found[n]] == [text_of(ask) for ask in asks(40)]
+
+
+def test_an_empty_account_is_the_end_at_once_and_what_was_answered_comes_with_it() -> None:
+    wallet = Wallet()
+    with asked(Plan(quota=10), wallet, concurrency=4) as (engine, server):
+        with pytest.raises(GaveUp, match="no money or quota left") as caught:
+            engine.answer(asks(50))
+        assert caught.value.exit_code == 3
+        assert sum(a is not None for a in caught.value.answers) == 10 == len(wallet.of("settled"))
+        assert server.state().statuses["429"] <= 4  # those in flight together; nobody tries again
+        with pytest.raises(GaveUp, match="quota"):
+            engine.answer(asks(60)[50:])
+        assert server.state().statuses["429"] <= 4
+    assert not wallet.held
+
+
+def test_a_budget_that_is_used_up_leaves_rows_pending_and_is_never_passed() -> None:
+    wallet = Wallet(cap=Decimal("0.004"))
+    with asked(Plan(latency_s=0.01), wallet, concurrency=64) as (engine, server):
+        found = engine.answer(asks(200))
+        state = server.state()
+    assert 0 < found.count(None) < 200
+    assert len([answer for answer in found if answer]) == len(wallet.of("settled")) == len(state.bills)
+    assert state.billed * MICRO == wallet.settled <= state.most_exposed * MICRO <= wallet.cap
+
+
+def test_odd_answers_are_rows_that_are_paid_for_and_never_asked_again() -> None:
+    odd = {"eats": 0.2, "empty": 0.2, "filtered": 0.2, "refused": 0.2, "no_usage": 0.1, "wrong_usage": 0.1}
+    wallet = Wallet()
+    with asked(Plan(seed=3, faults=odd), wallet) as (engine, server):
+        found = [answer for answer in engine.answer(asks(80)) if answer]
+        state = server.state()
+    assert len(found) == len(wallet.of("settled")) == len(wallet.ended) == 80
+    kinds = Counter((a.status, a.reason, a.text[:4], a.finish_reason) for a in found)
+    assert kinds["ok", "", "", "length"] == state.statuses["eats"] > 0
+    assert kinds["ok", "", "", "stop"] == state.statuses["empty"] > 0
+    assert kinds["failed", "filtered", "", "content_filter"] == state.statuses["filtered"] > 0
+    assert kinds["failed", "refused", "I ca", "stop"] == state.statuses["refused"] > 0
+    eaten = [a for a in found if a.finish_reason == "length"]
+    assert {(a.completion_tokens, a.reasoning_tokens) for a in eaten} == {(50, 50)}
+    assumed = [e for e in wallet.of("settled") if e.attempt.known_by == "assumed"]
+    assert len(assumed) == state.statuses["no_usage"] + state.statuses["wrong_usage"] > 0
+    assert {e.attempt.billed_usd == e.hold.usd for e in assumed} == {True}  # better over than under
+    assert wallet.settled >= state.billed * MICRO
+
+
+def test_what_a_server_does_not_know_is_left_out_and_every_row_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    wallet = Wallet()
+    with asked(Plan(unknown=("seed", "temperature", "max_tokens")), wallet, concurrency=8) as (engine, server):
+        found = [answer for answer in engine.answer(asks(40)) if answer]
+        refused = server.state().statuses["400"]
+        assert refused <= 3 * 8  # learnt once for each, by those in flight together
+        engine.answer(asks(60)[40:])
+        assert server.state().statuses["400"] == refused
+    assert len(found) == 40
+    says = " without seed,temperature max_completion_tokens for max_tokens"
+    assert {(a.engine.endswith(says), a.seed_honoured) for a in found} == {(True, False)}
+    assert sum("from now on" in record.message for record in caplog.records) == 3
+    assert len(wallet.of("released")) == refused
+
+
+def test_a_form_that_the_server_does_not_know_ends_the_engine() -> None:
+    form = {"type": "json_object"}
+    says = pytest.raises(GaveUp, match="does not take 'response_format'")
+    with asked(Plan(unknown=("response_format",)), response_format=form) as (engine, _), says:
+        engine.answer(asks(5))
+
+
+def test_a_server_that_only_fails_ends_the_engine_and_holds_the_money() -> None:
+    wallet = Wallet()
+    says = pytest.raises(GaveUp, match=r"127.0.0.1 has answered nobody for \d+ s \(HTTP 500: The server had")
+    with asked(Plan(faults={"500": 1.0}), wallet, tries=2, concurrency=4) as (engine, _), says:
+        engine.answer(asks(20))
+    assert wallet.of("kept")
+    assert not wallet.settled
+
+
+def test_a_server_that_is_not_there_costs_nothing() -> None:
+    wallet = Wallet()
+    with fault_server() as server:
+        url = server.url
+    engine = build(EngineSpec("toy", entry(url, patience_s=0.5), purse=wallet))
+    with pytest.raises(GaveUp, match="ConnectError"):
+        engine.answer(asks(5))
+    engine.close()
+    assert {e.ending for e in wallet.ended} == {"released"}
+
+
+def test_an_answer_that_comes_too_late_keeps_its_money_and_is_asked_again() -> None:
+    wallet = Wallet()
+    with asked(Plan(seed=5, faults={"slow": 0.3}, slow_s=3.0), wallet, timeout_s=0.8) as (engine, server):
+        assert None not in engine.answer(asks(20))
+        state = server.state()
+    assert len(wallet.of("settled")) == 20
+    assert len(wallet.of("kept")) == state.statuses["slow"] + state.at_once > 0
+
+
+def test_the_key_is_nowhere_but_in_the_header(key: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    wallet = Wallet()
+    with asked(Plan(seed=1, faults=FAULTS), wallet) as (engine, _):
+        found = engine.answer(asks(30))
+    assert key not in repr(found) + repr(wallet.ended) + caplog.text
+
+
+def test_a_key_that_is_refused_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_API_KEY", "wrong")
+    with asked(Plan()) as (engine, _), pytest.raises(GaveUp, match=r"the key is refused \(HTTP 401\)") as caught:
+        engine.answer(asks(3))
+    assert "sk-" not in str(caught.value)
+
+
+def test_without_a_key_or_a_budget_there_is_no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = entry("http://127.0.0.1:1/v1")
+    with pytest.raises(UserError, match=r"nothing may be sent without a budget: use `mixgrid sweep"):
+        build(EngineSpec("toy", model))
+    monkeypatch.delenv("TEST_API_KEY")
+    with pytest.raises(UserError, match="TEST_API_KEY is not in the environment of the process that sends"):
+        build(EngineSpec("toy", model, purse=Wallet()))
+
+
+def test_a_free_server_needs_neither_budget_nor_key() -> None:
+    with fault_server() as server:
+        model = entry(server.url, price="free").model_copy(update={"api": Api(url=server.url, key_env=None)})
+        engine = build(EngineSpec("toy", model))
+        found = [answer for answer in engine.answer(asks(10)) if answer]
+        engine.close()
+    assert [(a.cost_usd, a.text) for a in found] == [(0.0, text_of(ask)) for ask in asks(10)]
+
+
+def test_text_that_cannot_be_sent_is_a_row_and_costs_nothing() -> None:
+    wallet = Wallet()
+    bad = Ask("b" * 32, (Message("user", "a \ud800"),), Sampling(), None)
+    with asked(Plan(), wallet) as (engine, _):
+        found = engine.answer([bad, *asks(1)])
+    assert [(a.status, a.reason) for a in found if a] == [("failed", "bad_text"), ("ok", "")]
+    assert len(wallet.ended) == 1

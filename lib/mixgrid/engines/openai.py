@@ -110,8 +110,8 @@ class OpenAIEngine:
         async with self._limits.slot(_tokens(ask)) as sent_at:
             body, now = self._wire.body(ask), datetime.now(UTC)
             reply, found = (Reply(None, "", now, now), NOT_SENT) if self._end else await self._send(body)
-            self._heed(found, sent_at)
-        return await (self._trouble(ask, hold, reply, found, body) if found else self._settle(ask, hold, reply))
+            self._heed(found, body, sent_at)  # before the next one takes the place
+        return await (self._trouble(ask, hold, reply, found) if found else self._settle(ask, hold, reply))
 
     async def _send(self, body: Json) -> tuple[Reply, Trouble | None]:
         """One request over the wire; what the SDK raises becomes a Trouble."""
@@ -137,17 +137,17 @@ class OpenAIEngine:
             self._answered, self._answered_at = self._answered + 1, self._now()
         return answer or Trouble("again", "a response without an answer", unbilled=False, status=reply.status)
 
-    async def _trouble(self, ask: Ask, hold: Hold, reply: Reply, trouble: Trouble, body: Json) -> Answer | Trouble:
-        """Book a failed try, and draw the consequences for this request and for the engine."""
+    async def _trouble(self, ask: Ask, hold: Hold, reply: Reply, trouble: Trouble) -> Answer | Trouble:
+        """Book a failed try; a request that can never be answered is a row."""
         asked, row = self._wire.asked(ask, hold), None
         if trouble.kind == "row":
             row = self._wire.failed(trouble.reason, asked, reply.latency_s)
         await self._in_thread(self._till.end, self._till.failed(hold, reply, self._wire.host, trouble, row))
-        self._end = self._end or self._wire.heed(trouble, body)
         return row or trouble
 
-    def _heed(self, found: Trouble | None, sent_at: float) -> None:
-        """What a try says about how fast to go."""
+    def _heed(self, found: Trouble | None, body: Json, sent_at: float) -> None:
+        """What a try says about how to go on, and how fast."""
+        self._end = self._end or (self._wire.heed(found, body) if found else "")
         if found is None:
             self._limits.succeeded()
         elif found.kind == "busy":
