@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mixgrid.budget.base import Entry
-from mixgrid.budget.books import accounts, attempts_folder, lines, moves
+from mixgrid.budget.books import COMPACT_ABOVE, accounts, attempts_folder, compact, lines, moves
 from mixgrid.budget.ledger import Ledger
 from mixgrid.budget.purse import LedgerPurse
 from mixgrid.pricing import ZERO
@@ -235,8 +235,6 @@ def test_the_same_answer_bought_twice_is_given_once_and_the_first_one_wins(tmp_p
 
 
 def test_parts_of_attempts_are_compacted_without_losing_or_doubling_one(tmp_path: Path) -> None:
-    from mixgrid.budget.books import COMPACT_ABOVE, compact
-
     store = Store.open(str(tmp_path))
     one = purse(tmp_path, ledger(tmp_path, "100"))
     for n in range(COMPACT_ABOVE + 1):
@@ -254,3 +252,25 @@ def test_every_move_says_why(tmp_path: Path) -> None:
     one = purse(tmp_path, ledger(tmp_path))
     one.reserve("r", USD)
     assert [m.why for m in moves(Store.open(str(tmp_path)), FOLDER)] == ["grant"]
+
+
+def test_books_that_are_compacted_while_they_are_read_are_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mixgrid.budget.books.COMPACT_ABOVE", 1)
+    store, one = Store.open(str(tmp_path)), purse(tmp_path, ledger(tmp_path, "100"))
+    for n in range(3):
+        hold = one.reserve(f"r{n}", USD)
+        assert hold is not None
+        one.settle(hold, attempt("0.01", "yes"))
+    before, read, done = lines(store, FOLDER), Store.read, []
+
+    def late(self: Store, part: Any, *rest: Any, **named: Any) -> Any:
+        if not done:
+            done.append(part)
+            compact(store, FOLDER, "m")
+        return read(self, part, *rest, **named)
+
+    monkeypatch.setattr(Store, "read", late)
+    assert lines(store, FOLDER) == before
+    assert done

@@ -104,11 +104,16 @@ def moves(store: Store, folder: str) -> Iterator[Move]:
 def lines(store: Store, folder: str) -> list[Line]:
     """Every attempt of every model, each once, in the order in which they ended."""
     names = schema(Line).names
-    found: dict[str, Line] = {}
-    for part in store.parts(f"{folder}/attempts", "attempts").whole:
-        for line in from_table(Line, store.read(part, names)):
-            found[line.attempt_id] = line
-    return sorted(found.values(), key=lambda line: (line.ended_at, line.attempt_id))
+    read: dict[str, list[Line]] = {}
+    while True:
+        parts = {part.key: part for part in store.parts(f"{folder}/attempts", "attempts").whole}
+        try:
+            for key in parts.keys() - read.keys():
+                read[key] = from_table(Line, store.read(parts[key], names))
+        except NotFound:  # it was compacted meanwhile: what it held is in a part that is there now
+            continue
+        found = {line.attempt_id: line for key in parts for line in read[key]}
+        return sorted(found.values(), key=lambda line: (line.ended_at, line.attempt_id))
 
 
 def accounts(store: Store, folder: str) -> dict[str, Account]:
