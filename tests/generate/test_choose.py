@@ -70,7 +70,9 @@ def test_only_a_subtree_is_shown_with_its_sentence(tmp_path: Path) -> None:
     text = "Primarul a inaugurat un pod."
     parser = parser_with(tmp_path / "parser", {text: [2, 2, 2, 4, 2, 2]})
     job = open_job(tmp_path, sentences=said_twice(text), switching={"random": {}, "dependency": {"parser": parser}})
-    items = [request(job, c, piece)[1] for c in choices(job) for piece in c.pieces]
+    found = list(choices(job))
+    (items,) = requests(job, found).values()
+    assert {request(job, c, piece) for c in found for piece in c.pieces} == {("translation", i.item_id) for i in items}
     assert {(i.category, i.topic is not None) for i in items} == {("subtree", True), ("word", False)}
     (subtree,) = {i.text for i in items if i.category == "subtree"}
     assert subtree == "un pod"

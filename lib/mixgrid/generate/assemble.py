@@ -56,8 +56,8 @@ def _mixed(
     """(text, spans, reason) of a choice; where all its spans were left as they were, the commonest reason."""
     if choice.why:
         return "", (), choice.why
-    original = choice.sentence.text or ""
-    given = [said[request(job, choice, piece)[1].item_id] for piece in choice.pieces]
+    original = choice.text
+    given = [said[request(job, choice, piece)[1]] for piece in choice.pieces]
     if choice.pieces[0].unit == "mixed":
         (answer,) = given
         fitted = answer if answer.reason else fit(original, answer.text, choice.target)

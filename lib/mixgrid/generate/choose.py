@@ -24,6 +24,11 @@ class Choice:
     pieces: Chosen = ()
     why: Reason | None = None
 
+    @property
+    def text(self) -> str:
+        """The sentence's."""
+        return self.sentence.text or ""
+
 
 def choices(job: Job) -> Iterator[Choice]:
     """Every variant that there may be, by method, sentence, language and number."""
@@ -41,25 +46,17 @@ def _seed(job: Job, sentence: Item, target: str, method: str, k: int) -> int:
     return int(digest([job.recipe.seed, sentence.item_id, target, method, k])[:16], 16)
 
 
-def request(job: Job, choice: Choice, piece: Piece) -> tuple[str, Item]:
-    """(task, item) of what is asked for a piece of a choice."""
-    sentence = choice.sentence
-    text = (sentence.text or "")[piece.start : piece.end]
+def request(job: Job, choice: Choice, piece: Piece) -> tuple[str, str]:
+    """(task, item id) of what is asked for a piece of a choice."""
+    language, text = job.mixed(choice.target), choice.text[piece.start : piece.end]
     if piece.unit == "mixed":
-        return "code-mixing", _asked(job, "code-mixing", choice, text, [sentence.item_id, choice.k])
-    around = sentence.text if piece.unit == "subtree" else None
-    return "translation", _asked(job, "translation", choice, text, [piece.unit, around], piece.unit, around)
+        return "code-mixing", digest([language, text, choice.sentence.item_id, choice.k])[:32]
+    return "translation", digest([language, text, piece.unit, _around(choice, piece)])[:32]
 
 
-def _asked(
-    job: Job, task: str, choice: Choice, text: str, by: list[object], unit: str | None = None, around: str | None = None
-) -> Item:
-    item_id = digest([task, job.mixed(choice.target), text, *by])[:32]
-    return Item(
-        corpus=asking(job.recipe, task), item_id=item_id, source_id=item_id, twin_id=None, cluster_id=item_id,
-        split=MADE, language=job.mixed(choice.target), switching="none", variant=0, text=text, category=unit,
-        topic=around,
-    )  # fmt: skip
+def _around(choice: Choice, piece: Piece) -> str | None:
+    """The sentence, where the prompt shows it."""
+    return choice.text if piece.unit == "subtree" else None
 
 
 def requests(job: Job, found: Iterable[Choice]) -> dict[str, list[Item]]:
@@ -67,6 +64,17 @@ def requests(job: Job, found: Iterable[Choice]) -> dict[str, list[Item]]:
     asked: dict[str, dict[str, Item]] = {}
     for choice in found:
         for piece in choice.pieces:
-            task, item = request(job, choice, piece)
-            asked.setdefault(task, {})[item.item_id] = item
+            task, item_id = request(job, choice, piece)
+            items = asked.setdefault(task, {})
+            if item_id not in items:
+                items[item_id] = _item(job, task, item_id, choice, piece)
     return {task: [items[i] for i in sorted(items)] for task, items in sorted(asked.items())}
+
+
+def _item(job: Job, task: str, item_id: str, choice: Choice, piece: Piece) -> Item:
+    return Item(
+        corpus=asking(job.recipe, task), item_id=item_id, source_id=item_id, twin_id=None, cluster_id=item_id,
+        split=MADE, language=job.mixed(choice.target), switching="none", variant=0,
+        text=choice.text[piece.start : piece.end], category=None if piece.unit == "mixed" else piece.unit,
+        topic=_around(choice, piece),
+    )  # fmt: skip

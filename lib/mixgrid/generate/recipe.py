@@ -125,8 +125,11 @@ def grid_manifest(recipe: Recipe, tasks: Sequence[str]) -> Manifest:
 
 def resolve(path: str | Path, store_url: str | None = None) -> Job:
     """Load a recipe and find all that it names; UserError names what is not there and what is."""
-    path = Path(path)
-    recipe = read_yaml(path, Recipe)
+    return resolved(read_yaml(path, Recipe), Path(path), store_url)
+
+
+def resolved(recipe: Recipe, path: Path, store_url: str | None = None) -> Job:
+    """All that a recipe names, from the place of its file."""
     corpus = find_corpus(load_corpora(path.parent / "corpora.yaml"), recipe.corpus, f"{path}: key 'corpus'")
     sentences = _sentences(recipe, path, read(corpus))
     models = _models(recipe, path, sentences[0].language)
