@@ -9,11 +9,14 @@ A night that died is gone on with by the same command: everything but the verdic
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow.compute as pc
 
-from mixgrid.errors import Incomplete, Regression, UserError, allowed
+from mixgrid.budget.books import ledger_folder
+from mixgrid.budget.ledger import Caps, Ledger
+from mixgrid.errors import BudgetStop, Incomplete, MixgridError, Regression, UserError, allowed
 from mixgrid.nightly.drift import drifted, jumped, vanished
 from mixgrid.nightly.manifest import NightManifest
 from mixgrid.nightly.nights import Night, Pace, before, nights, record, retire, tonight
@@ -23,7 +26,7 @@ from mixgrid.plan.grid import Grid, resolve
 from mixgrid.plan.layout import of_model
 from mixgrid.plan.pending import listing
 from mixgrid.predict import predict
-from mixgrid.pricing import priced
+from mixgrid.pricing import ZERO, priced
 from mixgrid.records import Receipt, Test
 from mixgrid.reduce import Reduction, load
 from mixgrid.reduce.cells import inside
@@ -31,6 +34,7 @@ from mixgrid.reduce.grid import reduce_grid
 from mixgrid.report import report
 from mixgrid.store import Store
 from mixgrid.store.lease import hold
+from mixgrid.sweep import sweep
 from mixgrid.yamlfile import read_yaml
 
 Watch = Callable[[str, int, Receipt | None], None]
@@ -97,22 +101,34 @@ def outcome(night: Night) -> None:
     """Raise what the night's exit code says, for the command's end."""
     if night.exit == Incomplete.exit_code:
         raise Incomplete(f"night {night.day} is not complete; the same command goes on")
+    if night.exit == BudgetStop.exit_code:
+        raise BudgetStop(f"night {night.day}: the budget of the paid models ended it")
     if night.exit == Regression.exit_code:
         raise Regression(f"night {night.day}: scores got worse, and did so again in a second run")
 
 
-def _ask(job: Job, night: Night, watch: Watch) -> tuple[Night, str]:
-    """Answer the grid in the night's namespace, keeping the models' pace; what went wrong is a sentence."""
+def _ask(job: Job, night: Night, watch: Watch) -> tuple[Night, MixgridError | None]:
+    """Answer the grid in the night's namespace, keeping the models' pace; what ended it early comes back."""
     pace = _Pace(watch)
-    try:
-        predict(job.asks(night), pace, job.plan.max_failed)
-        trouble = ""
-    except Incomplete as error:
-        trouble = str(error)
+    budget = job.plan.paid.usd if job.plan.paid else ZERO
+    trouble = _answer(job, job.asks(night), budget, pace)
     return record(job.store, replace(night, pace=pace.added_to(night.pace))), trouble
 
 
-def _judge(job: Job, night: Night, last: Night | None, trouble: str) -> Night:
+def _answer(job: Job, grid: Grid, usd: Decimal, watch: Watch) -> MixgridError | None:
+    """Free models as any grid, paid ones as a sweep of at most so many USD; what ended it early."""
+    free, paid = ([m for m in grid.models if priced(grid.models[m]) is kind] for kind in (False, True))
+    try:
+        if free:
+            predict(grid.of_models(free), watch, job.plan.max_failed)
+        if paid and usd > 0:
+            sweep(grid.of_models(paid), Caps(usd, None, {}), watch, job.plan.max_failed)
+    except (Incomplete, BudgetStop) as error:
+        return error
+    return None
+
+
+def _judge(job: Job, night: Night, last: Night | None, trouble: MixgridError | None) -> Night:
     """Reduce, report, compare, tell; the night's document gets its exit code last."""
     grid = job.asks(night)
     reduction = reduce_grid(grid)
@@ -121,10 +137,11 @@ def _judge(job: Job, night: Night, last: Night | None, trouble: str) -> Night:
     models = tuple(sorted({s.model for s in reduction.scores} & set(grid.models)))
     pace = _with_cost(grid.store, night.namespace, night.pace)
     night = replace(night, reduction=reduction.id, models=models, pace=pace)
-    verdicts = [] if trouble else _verdicts(job, night, reduction, (last, earlier))
+    incomplete = isinstance(trouble, Incomplete)  # where the money ended, what was answered is compared all the same
+    verdicts = [] if incomplete else _verdicts(job, night, reduction, (last, earlier))
     jumps = job.plan.jumps
     facts = Facts(
-        trouble=trouble,
+        trouble=str(trouble or ""),
         page=page,
         left_out=job.left_out,
         verdicts=tuple(verdicts),
@@ -132,8 +149,8 @@ def _judge(job: Job, night: Night, last: Night | None, trouble: str) -> Night:
         drifted=tuple(drifted(last.pace, night.pace, jumps) if last else ()),
         vanished=tuple(vanished(last, night) if last else ()),
     )
-    exit_code = Incomplete.exit_code if trouble else Regression.exit_code if facts.regressed else 0
-    night = replace(night, exit=exit_code)
+    code = trouble.exit_code if trouble else 0
+    night = replace(night, exit=Regression.exit_code if facts.regressed else code)
     return record(job.store, replace(night, summary=summary(night, facts)))
 
 
@@ -157,8 +174,17 @@ def _again(job: Job, night: Night, tests: Sequence[Test]) -> Reduction:
         lambda run: (run.corpus, run.split, run.task, run.model, run.setting) in cells,
         lambda item: any(inside((item.language, item.switching), name) for name in slices),
     )
-    predict(grid)
+    _answer(job, grid, _left(job, night), lambda *_: None)
     return reduce_grid(grid)
+
+
+def _left(job: Job, night: Night) -> Decimal:
+    """USD of the night's budget that its first run has not spent, for the second."""
+    if not job.plan.paid:
+        return ZERO
+    folder = ledger_folder(night.namespace, job.grid.manifest.name)
+    ledger = Ledger(job.store, folder, Caps(job.plan.paid.usd, None, {}))
+    return ledger.left(job.plan.paid.models, datetime.now(UTC).date().isoformat())[""]
 
 
 def _pinned(job: Job) -> Reduction:

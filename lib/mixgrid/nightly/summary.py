@@ -10,7 +10,7 @@ from mixgrid.report.markdown import escape, markdown
 from mixgrid.report.table import NOWHERE, Table
 
 SHOWN = 20  # moved cells in the table; the report has them all
-ENDS = {0: "nothing got worse", 3: "not complete", 5: "REGRESSION"}
+ENDS = {0: "nothing got worse", 3: "not complete", 4: "the budget ended it", 5: "REGRESSION"}
 HEADER = ("cell", "metric", "before", "tonight", "difference", "95 % CI", "adjusted p", "second run")
 
 
@@ -41,7 +41,8 @@ def _lines(night: Night, facts: Facts) -> Iterator[str]:
     yield f"# mixgrid {escape(night.prefix)}, {night.day}: {ENDS[night.exit or 0]}"
     yield f"\nreduction {night.namespace}/{night.reduction}, report: {escape(facts.page)}\n"
     if facts.trouble:
-        yield f"**Not complete**: {escape(facts.trouble)}. Scores were not compared; the same command goes on.\n"
+        compared = "" if facts.verdicts else " Scores were not compared; the same command goes on."
+        yield f"**Not complete**: {escape(facts.trouble)}.{compared}\n"
     for verdict in facts.verdicts:
         yield from _moved(verdict)
     lists = (
