@@ -239,3 +239,12 @@ def test_a_hung_engine_ends_its_process(tmp_path: Path, monkeypatch: pytest.Monk
     threading.Thread(target=actor, args=[pack(list(pending_work(grid)))], daemon=True).start()
     assert ended.wait(20)
     assert list(book.words.values()) == ["no row was finished for 0 s"]
+
+
+def test_an_engine_that_does_not_end_to_load_ends_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+    monkeypatch.setattr(module, "end_process", lambda stacks: ended.set())
+    monkeypatch.setattr(module, "build", lambda spec: ended.wait(20))
+    grid = frozen_grid(tmp_path)
+    EngineActor(EngineSpec("toy", grid.models["toy"]), {}, grid.store, NS, patience_s=0.2)
+    assert ended.is_set()

@@ -95,3 +95,15 @@ def test_restarts_are_capped_even_where_answers_come_between() -> None:
     assert orders.give_up.startswith(
         "its engine died 3 times, more than the 2 restarts it has; last: its process was lost"
     )
+
+
+def test_engines_whose_processes_are_lost_while_they_load_are_given_up() -> None:
+    book = Suspects(restarts=1000, engines=3)
+    assert not any(book.starts() for _ in range(IN_A_ROW + 3))
+    book.died("x", "no row was finished for 1800 s")
+    assert book.starts() == (
+        "its engine was started 12 times and answered nothing; last: no row was finished for 1800 s"
+    )
+    book.take("block", 1, "y")
+    book.done("block", Piece(0, 1))
+    assert not book.starts()

@@ -49,10 +49,19 @@ class EngineActor:
         self._book, self._who, self._turns = book or Suspects(restarts=0), secrets.token_hex(8), Turns()
         self._meter = Meter(spec.model, spec.gpus)
         notes = Notes(store, batches_folder(namespace, spec.model))
-        self._engine = engine = build(replace(spec, notes=notes))
-        if isinstance(engine, Counting):
-            says = f"no row was finished for {patience_s:.0f} s"
-            watch(self._turns, lambda: engine.finished, patience_s, lambda: self._end(says, stacks=True))
+        self._loaded, says = False, f"no row was finished for {patience_s:.0f} s"
+        watch(self._turns, self._moved, patience_s, lambda: self._end(says, stacks=True))
+        if give_up := self._book.starts():
+            raise GaveUp(give_up, ())
+        with self._turns.turn(alone=False):  # an engine that does not end to load hangs as well
+            self._engine = build(replace(spec, notes=notes))
+        self._loaded = True
+
+    def _moved(self) -> int:
+        """What changes with each finished row; and all the time, with an engine that does not count them."""
+        if not self._loaded:
+            return 0
+        return self._engine.finished if isinstance(self._engine, Counting) else time.monotonic_ns()
 
     def __call__(self, block: pa.Table) -> pa.Table:
         """Answer a packed block of Work (all of one corpus and task), commit what was answered, give the Receipts."""

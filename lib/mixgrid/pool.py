@@ -71,10 +71,15 @@ class SharedBook:
     handle: "ActorHandle[Suspects]"
 
     @classmethod
-    def open(cls, restarts: int) -> "SharedBook":
+    def open(cls, restarts: int, engines: int) -> "SharedBook":
         """Beside the driver, so that no other node's loss takes it away."""
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        return cls(ray.remote(num_cpus=0, scheduling_strategy=here)(Suspects).remote(restarts))
+        return cls(ray.remote(num_cpus=0, scheduling_strategy=here)(Suspects).remote(restarts, engines))
+
+    def starts(self) -> str:
+        """As Suspects does."""
+        give_up: str = ray.get(self.handle.starts.remote())
+        return give_up
 
     def take(self, block: str, rows: int, who: str) -> Orders:
         """As Suspects does."""
@@ -120,7 +125,7 @@ class Pool:
         spec = self._spec(len(blocks))
         context = {
             "spec": spec, "runs": dict(self.runs), "store": self.store, "namespace": self.namespace,
-            "book": SharedBook.open(self.resources.restarts), "patience_s": self.resources.hung_after_s,
+            "book": SharedBook.open(self.resources.restarts, spec.replicas), "patience_s": self.resources.hung_after_s,
         }  # fmt: skip
         again = {"max_restarts": self.resources.restarts, "max_task_retries": self.resources.restarts}
         receipts = ray.data.from_arrow_refs(blocks).map_batches(

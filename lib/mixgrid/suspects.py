@@ -45,6 +45,10 @@ class Orders:
 class Book(Protocol):
     """What an actor sees of the suspects; `who` names its process."""
 
+    def starts(self) -> str:
+        """An engine is about to load; why it should not, where the ones before it never came to answer."""
+        ...
+
     def take(self, block: str, rows: int, who: str) -> Orders:
         """The pieces of a block that are not answered yet; a fresh block is asked as a whole, from now on."""
         ...
@@ -74,10 +78,17 @@ class Suspects:
     """The book itself."""
 
     restarts: int
+    engines: int = 1  # that load at the same time
+    loads: int = 0  # since the last answer
     cases: dict[str, _Case] = field(default_factory=dict)
     dead: dict[str, str] = field(default_factory=dict)  # process → why
     words: dict[str, str] = field(default_factory=dict)
     in_a_row: int = 0
+
+    def starts(self) -> str:
+        """A process that is lost while its engine loads leaves no other trace than the next one's start."""
+        self.loads += 1
+        return self._hopeless()
 
     def take(self, block: str, rows: int, who: str) -> Orders:
         """A block whose last taker never came back has killed it, or was beside what did."""
@@ -97,7 +108,7 @@ class Suspects:
         """The engine lives."""
         case = self.cases[block]
         case.todo.remove(piece)
-        case.asked, self.in_a_row = None, 0
+        case.asked, self.in_a_row, self.loads = None, 0, 0
 
     def died(self, who: str, why: str) -> None:
         """Kept until a block shows that the process is gone."""
@@ -116,7 +127,9 @@ class Suspects:
 
     def _hopeless(self) -> str:
         """Why no other engine is tried; empty while one is."""
-        last = next(reversed(self.dead.values()), "")
+        last = next(reversed([*self.words.values(), *self.dead.values()]), "its process was lost")
+        if self.loads > self.engines + IN_A_ROW:
+            return f"its engine was started {self.loads} times and answered nothing; last: {last}"
         if self.in_a_row >= IN_A_ROW:
             return f"its engine died {self.in_a_row} times without an answer in between; last: {last}"
         if len(self.dead) > self.restarts:

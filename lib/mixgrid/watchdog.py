@@ -60,7 +60,7 @@ def end_process(stacks: bool = False) -> None:
     """End this process and what it started, which may hold GPU memory; with the stacks of its threads, if asked."""
     if stacks:
         faulthandler.dump_traceback(sys.__stderr__ or 2, all_threads=True)
-    for child in _descendants(os.getpid()):
+    for child in list(_descendants(os.getpid())):  # all of them first: who loses its parent is found no more
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
     os._exit(DEAD)  # not sys.exit: Ray would keep a live actor around a dead engine, and ask it the same for ever
