@@ -38,7 +38,7 @@ class Pace:
     def __post_init__(self) -> None:
         """Start at the limit."""
         self.rate = self.limit
-        self._step = STEP
+        self._step, self._bad = STEP, math.inf  # the next raise; the rate that was refused last
 
     def take(self, amount: float) -> float:
         """Seconds to wait for this amount's turn."""
@@ -59,17 +59,22 @@ class Pace:
         """Refused again and again: a tenth slower than now, or than what was `seen` to pass in the last minute."""
         rate = self.rate or (seen if seen >= ENOUGH else None)
         if rate:
+            self._bad = rate
             self._change(rate * 0.9, STEP)
 
     def ease(self) -> None:
         """Refused once, at a rate that is no known limit: it is a little too high."""
         if self.rate is not None and self.rate != self.limit:
+            self._bad = self.rate
             self._change(self.rate * (1 - STEP), STEP)
 
     def speed_up(self) -> None:
         """After a while without refusals, faster, up to the limit if one is known."""
-        if self.rate is not None and self.rate != self.limit and self.clock() - self.changed_at > PROBE_S:
-            self._change(min(self.rate * (1 + self._step), self.limit or math.inf), self._step * 2)
+        if self.rate is None or self.rate == self.limit or self.clock() - self.changed_at <= PROBE_S:
+            return
+        near = 0.95 < self.rate / self._bad < 1.0 + STEP  # where it was refused: feel the way past it
+        step = STEP / 4 if near else self._step
+        self._change(min(self.rate * (1 + step), self.limit or math.inf), STEP if near else self._step * 2)
 
     def _change(self, rate: float, step: float) -> None:
         self.rate, self._step, self.changed_at = rate, step, self.clock()
