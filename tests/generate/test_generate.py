@@ -15,7 +15,7 @@ from mixgrid.generate.recipe import Job
 from mixgrid.generate.summary import tables
 from mixgrid.languages import tags
 from mixgrid.plan.grid import Grid, resolve
-from mixgrid.records import Item
+from mixgrid.records import Item, Token
 from mixgrid.schemas import from_table
 from mixgrid.switching.weave import unweave
 from tests.generate.samples import ask, open_job, rows
@@ -77,6 +77,13 @@ def test_variants_carry_their_sentence_s_fields_and_spans(tmp_path: Path, no_ray
         assert bool(item.spans) == (item.switching != "llm")
         if item.spans:
             assert unweave(item.text or "", item.spans) == twin.text
+
+
+def test_gold_tags_of_words_stay_with_the_original(tmp_path: Path, no_ray: list[int]) -> None:
+    job = open_job(tmp_path, sentences=rows()[:1], switching={"random": {}})
+    (sentence,) = job.sentences
+    tagged = replace(job, sentences=(replace(sentence, tokens=(Token("Primarul", "ro"),)),))
+    assert {bool(i.tokens) == (i.switching == "none") for i in items_of(tagged, generate(tagged))} == {True}
 
 
 def test_no_two_variants_of_a_sentence_by_one_method_are_the_same(tmp_path: Path, no_ray: list[int]) -> None:

@@ -29,9 +29,8 @@ class Made:
 
     items: list[Item] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
-    left: Counter[tuple[str, str, Reason]] = field(
-        default_factory=Counter
-    )  # spans that were not switched, of those chosen
+    # Of the spans chosen those that stayed as they were, by method, language and reason.
+    left: Counter[tuple[str, str, Reason]] = field(default_factory=Counter)
 
 
 def assemble(job: Job, found: Iterable[Choice], said: Mapping[str, Said]) -> Made:
@@ -83,6 +82,7 @@ def _variant(job: Job, choice: Choice, text: str, spans: tuple[Span, ...]) -> It
         variant=choice.k,
         text=text,
         spans=spans,
+        tokens=(),  # the sentence's own, and its words are others now
         item_hash="",
     )
 
