@@ -263,7 +263,8 @@ def test_books_that_are_compacted_while_they_are_read_are_read_whole(
         hold = one.reserve(f"r{n}", USD)
         assert hold is not None
         one.settle(hold, attempt("0.01", "yes"))
-    before, read, done = lines(store, FOLDER), Store.read, []
+    before, read = lines(store, FOLDER), Store.read
+    done: list[Any] = []
 
     def late(self: Store, part: Any, *rest: Any, **named: Any) -> Any:
         if not done:

@@ -15,9 +15,10 @@ from tqdm import tqdm
 from mixgrid.cli.options import AsJson, Limit, ManifestPath, Namespace, StoreUrl, say, say_json, warn
 from mixgrid.cli.planned import estimate_lines, plan_lines
 from mixgrid.errors import UserError
+from mixgrid.plan.costs import prices, warnings_of
 from mixgrid.plan.estimate import estimate as estimate_of
 from mixgrid.plan.events import told
-from mixgrid.plan.grid import open_store, resolve
+from mixgrid.plan.grid import Grid, open_store, resolve
 from mixgrid.plan.pending import listing
 from mixgrid.plan.progress import Status, cut_warnings
 from mixgrid.plan.progress import status as status_of
@@ -48,12 +49,21 @@ def plan(
         return
     grid = resolve(manifest, store).limited(limit)
     grid.store.check(write=False)
-    found = summary(grid, exact)
+    found, priced = summary(grid, exact), prices(grid)
     if json:
         say_json(found)
         return
-    say("\n".join(plan_lines(found)))
-    warn(found.warnings)
+    say("\n".join([*plan_lines(found), *_worth_lines(grid)]))
+    warn([*found.warnings, *warnings_of(priced)])
+
+
+def _worth_lines(grid: Grid) -> list[str]:
+    """What the budget buys, where there is one."""
+    if grid.manifest.budget is None:
+        return []
+    from mixgrid.plan.worth import worth, worth_lines
+
+    return worth_lines(worth(grid, grid.manifest.budget.usd))
 
 
 def run(

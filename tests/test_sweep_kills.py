@@ -1,0 +1,179 @@
+"""2,000 requests to a server of which a fifth goes wrong, under a cap, with five kill -9 of the driver.
+
+Every item is answered once, no answer that was booked is bought again, the ledger's total is the server's own bill, and
+at no instant of the server's clock did what it billed, with what it was working on, pass the cap.
+"""
+
+import os
+import random
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from mixgrid.budget.base import Attempt
+from mixgrid.budget.books import accounts, attempts_folder, ledger_folder
+from mixgrid.plan.grid import Grid, resolve
+from mixgrid.pricing import ZERO
+from mixgrid.records import Prediction
+from mixgrid.schemas import from_table
+from mixgrid.store import Store
+from tests.faultserver import FaultServer, Plan, fault_server
+from tests.helpers import corpus_rows, small_grid
+from tests.rayhead import BIN, RayHead, ray_head
+
+pytestmark = [pytest.mark.ray, pytest.mark.kills, pytest.mark.slow, pytest.mark.timeout(1500)]
+
+FAULTS = {
+    "429": 0.04, "500": 0.02, "503": 0.02, "early_reset": 0.02, "reset": 0.02, "half": 0.02, "garbage": 0.01,
+    "wrong_usage": 0.01, "no_usage": 0.01, "empty": 0.01, "eats": 0.01, "duplicate_id": 0.01,
+}  # fmt: skip
+SOURCES, SEEDS, TINY, BIG = 500, [1, 2], Decimal("0.08"), Decimal("2.5")
+BATCH, IN_FLIGHT = 32, 4
+
+
+@dataclass
+class Scene:
+    """The grid, the server and the cluster of one test, and the commands that were killed."""
+
+    manifest: Path
+    store: Path
+    server: FaultServer
+    head: RayHead
+
+    def start(self, usd: Decimal) -> subprocess.Popen[str]:
+        command = [str(BIN / "mixgrid"), "sweep", str(self.manifest), "--store", str(self.store)]
+        env = {**self.head.env, "RAY_ADDRESS": f"127.0.0.1:{self.head.port}"}
+        return subprocess.Popen(
+            [*command, "--budget-usd", str(usd)], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def killed(self, usd: Decimal, answers: int, chance: random.Random) -> int:
+        """Start, kill at a random moment after so many more answers; gives the answers by then."""
+        before, running = self.answers(), self.start(usd)
+        deadline = time.monotonic() + 240
+        while self.answers() < before + answers and running.poll() is None:
+            assert time.monotonic() < deadline, "nothing was asked"
+            time.sleep(0.05)
+        time.sleep(chance.uniform(0, 1.0))
+        running.send_signal(signal.SIGKILL)
+        output, _ = running.communicate()
+        assert running.returncode == -signal.SIGKILL, output
+        return self.answers()
+
+    def ended(self, usd: Decimal, code: int) -> str:
+        """To its end, which is this one."""
+        running = self.start(usd)
+        output, _ = running.communicate(timeout=600)
+        assert running.returncode == code, output
+        return output
+
+    def answers(self) -> int:
+        return sum(self.server.state().answers.values())
+
+    def attempts(self) -> list[Attempt]:
+        store = Store.open(str(self.store))
+        parts = store.parts(attempts_folder(ledger_folder("main", "small"), "m"), "attempts").whole
+        found = {a.attempt_id: a for part in parts for a in from_table(Attempt, store.read(part))}
+        return list(found.values())
+
+    def committed(self) -> Decimal:
+        books = accounts(Store.open(str(self.store)), ledger_folder("main", "small"))
+        return sum((a.committed for a in books.values()), ZERO)
+
+
+@contextmanager
+def scene(folder: Path, key: str) -> Iterator[Scene]:
+    plan = Plan(faults=FAULTS, latency_s=0.4, retry_after="ms")
+    with fault_server(plan) as server, ray_head({**os.environ, "TEST_API_KEY": key}) as head:
+        api = {"url": server.url, "key_env": "TEST_API_KEY"}
+        model = {"engine": "openai", "checkpoint": "m", "context_length": 4096, "price": {"input": 1, "output": 4}}
+        manifest = small_grid(
+            folder, models={"m": {**model, "api": api}}, asked=["m"], rows=corpus_rows(SOURCES), seeds=SEEDS,
+            resources={"m": {"gpus": 0, "batch_size": BATCH, "batches_in_flight": IN_FLIGHT}},
+        )  # fmt: skip
+        yield Scene(manifest, folder / "store", server, head)
+
+
+def test_five_kills_lose_nothing_double_nothing_and_never_pass_a_cap(tmp_path: Path) -> None:
+    chance, key = random.Random(7), f"sk-{secrets.token_hex(16)}"
+    with scene(tmp_path, key) as one:
+        for _ in range(2):
+            one.killed(TINY, 60, chance)
+        said = one.ended(TINY, code=4)
+        assert "the budget ended the sweep" in said
+        _within(one, TINY)
+        for _ in range(3):
+            one.killed(BIG, 250, chance)
+        one.ended(BIG, code=0)
+        _within(one, BIG)
+        grid = resolve(one.manifest, str(one.store))
+        _everything_once(grid)
+        _nothing_bought_twice(one)
+        _the_ledger_s_total_is_the_server_s(one)
+        _the_key_is_nowhere(one, key)
+        _tell(one)
+
+
+def _within(one: Scene, cap: Decimal) -> None:
+    state = one.server.state()
+    assert Decimal(state.most_exposed) / 10**12 <= cap
+    assert one.committed() <= cap
+
+
+def _everything_once(grid: Grid) -> None:
+    parts = grid.store.parts("main/predictions").whole
+    rows = [(p.run_id, p.item_id) for part in parts for p in from_table(Prediction, grid.store.read(part))]
+    wanted = {(run.run_id, item.item_id) for group in grid.groups for run in group.runs for item in group.items}
+    assert len(wanted) == 2000
+    assert set(rows) == wanted
+    assert len(rows) == len(wanted)
+
+
+def _nothing_bought_twice(one: Scene) -> None:
+    """Each request has one booked answer; whatever else the server answered was never heard of, or held no answer."""
+    bought = Counter(a.request_id for a in one.attempts() if a.ending == "settled" and a.answer)
+    assert len(bought) == 2000
+    assert {r: n for r, n in bought.items() if n > 1} == {}
+
+
+def _the_ledger_s_total_is_the_server_s(one: Scene) -> None:
+    """Of what was settled by price: id for id, so to the last digit."""
+    bills = Counter((i, usd) for i, _, usd, _ in one.server.state().bills)
+    known = [a for a in one.attempts() if a.ending == "settled" and a.known_by == "priced"]
+    booked = Counter((a.response_id, int((a.billed_usd or ZERO) * 10**12)) for a in known)
+    assert len(known) > 1900
+    assert booked - bills == Counter()
+
+
+def _the_key_is_nowhere(one: Scene, key: str) -> None:
+    """In no object of the store, no log of the cluster, no file of the grid."""
+    store = Store.open(str(one.store))
+    for entry in store.list():
+        text = str(store.read(entry.key).to_pylist()) if entry.key.endswith(".parquet") else store.get(entry.key)
+        assert key not in (text if isinstance(text, str) else text.decode("utf-8", "replace")), entry.key
+    for file in [*one.head.log.parent.rglob("*"), *one.manifest.parent.iterdir()]:
+        if file.is_file() and not file.is_symlink():
+            assert key.encode() not in file.read_bytes(), file
+
+
+def _tell(one: Scene) -> None:
+    """The figures, for `pytest -s`."""
+    state, attempts = one.server.state(), one.attempts()
+    endings = Counter(a.ending for a in attempts)
+    settled = sum((a.billed_usd or ZERO for a in attempts if a.ending == "settled"), ZERO)
+    print(
+        f"server: {sum(state.answers.values())} answers billed {state.billed / 1e12:.6f} USD, at most "
+        f"{state.most_exposed / 1e12:.6f} exposed; ledger: {dict(endings)}, settled {settled:.6f}, "
+        f"committed {one.committed():.6f} USD",
+        file=sys.stderr,
+    )
