@@ -100,7 +100,7 @@ class Wire:
         if not isinstance(message, Mapping):
             return None
         tokens = read_usage(usage if isinstance(usage, Mapping) else None)
-        refusal, finish = _text(message.get("refusal")), str(choice.get("finish_reason") or "")
+        refusal, finish = _text(message.get("refusal")), whole(str(choice.get("finish_reason") or ""))
         filtered = finish == "content_filter"
         status: Outcome = "failed" if filtered or refusal else "ok"
         return Answer(
