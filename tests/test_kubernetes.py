@@ -30,7 +30,8 @@ def document(name: str) -> dict[str, Any]:
 def job_of(name: str) -> dict[str, Any]:
     """The RayJob's own part, also inside a cron's template."""
     spec: dict[str, Any] = document(name)["spec"]
-    return spec.get("jobTemplate", spec)
+    job: dict[str, Any] = spec.get("jobTemplate", spec)
+    return job
 
 
 def pods(name: str) -> Iterator[dict[str, Any]]:

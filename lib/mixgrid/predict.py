@@ -62,9 +62,7 @@ def predict(
     grid.store.check()
     with ExitStack() as stack:
         leases = {
-            model: stack.enter_context(
-                hold(grid.store, lease_folder(namespace, model), writes(model, namespace))
-            )
+            model: stack.enter_context(hold(grid.store, lease_folder(namespace, model), writes(model, namespace)))
             for model in grid.models
         }
         for part in grid.slices:

@@ -123,3 +123,13 @@ def test_doctor_without_the_embedded_model_says_how_to_get_it(
     (model,) = (one for one in ended.json if one["check"] == "model")
     assert not model["ok"]
     assert "mixgrid models fetch smollm2-135m-instruct" in model["says"]
+
+
+@pytest.mark.parametrize("words", [("models", "list"), ("models", "fetch", "canned"), ("corpora",), ("doctor",)])
+def test_outside_a_checkout_the_catalogue_s_folder_is_asked_for(
+    tmp_path: Path, mixgrid: Mixgrid, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = mixgrid(*words)
+    assert ended.code == 2
+    assert "with --manifests" in ended.out + ended.err

@@ -1,9 +1,12 @@
 """submit, before anything is sent: what it lists, and what it refuses."""
 
+import re
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
+from mixgrid.cli import app
 from tests.cli.conftest import Mixgrid
 from tests.helpers import small_grid
 from tests.servers import free_port
@@ -54,6 +57,18 @@ def test_a_slip_is_told_here_and_not_on_the_cluster(
 def test_a_manifest_that_is_wrong_is_told_here(tmp_path: Path, mixgrid: Mixgrid) -> None:
     ended = mixgrid("submit", small_grid(tmp_path, tasks=["satir"]), "--store", URL)
     assert (ended.code, "did you mean 'satire'?" in ended.err) == (2, True)
+
+
+def test_every_job_file_is_a_verb_and_submit_takes_those_of_a_manifest(
+    tmp_path: Path, mixgrid: Mixgrid, root: Path
+) -> None:
+    allowed = mixgrid("submit", small_grid(tmp_path), "--store", URL, "--job", "x").err.split("Allowed: ")[1]
+    verbs = {re.findall(r'main\(\["(\w+)", \*sys.argv', f.read_text("utf-8"))[0] for f in (root / "jobs").glob("*.py")}
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    assert verbs <= set(commands)
+    of_manifests = {verb for verb in verbs if commands[verb].params[0].name == "manifest"}
+    assert of_manifests >= {"nightly", "reduce", "report", "run"}
+    assert of_manifests <= set(allowed.strip().split(", "))
 
 
 @pytest.mark.parametrize("verb", [("submit", "GRID", "--store", URL), ("logs", "job"), ("stop", "job")])

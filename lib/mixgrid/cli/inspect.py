@@ -25,13 +25,24 @@ from mixgrid.tasks.explain import explain as explain_steps
 Catalogue = Annotated[Path, typer.Option("--manifests", help="The folder of models.yaml and corpora.yaml.")]
 HERE = Path("manifests")
 
+
+def _in(folder: Path, catalogue: str) -> Path:
+    """A catalogue's file; outside a checkout, where none is beside, a sentence says how to name one."""
+    if not (folder / catalogue).is_file():
+        raise UserError(
+            f"{folder / catalogue} is not there: name the folder of your models.yaml and corpora.yaml with --manifests "
+            "(mixgrid's own are in manifests/ of its checkout)"
+        )
+    return folder / catalogue
+
+
 models_app = typer.Typer(help="The model catalogue.", no_args_is_help=True)
 
 
 @models_app.command("list")
 def models_list(manifests: Catalogue = HERE, json: AsJson = False) -> None:
     """List the models of models.yaml."""
-    entries = load_models(manifests / "models.yaml")
+    entries = load_models(_in(manifests, "models.yaml"))
     if json:
         say_json({name: entry.model_dump(mode="json") for name, entry in entries.items()})
         return
@@ -42,7 +53,7 @@ def models_list(manifests: Catalogue = HERE, json: AsJson = False) -> None:
 @models_app.command("fetch")
 def models_fetch(name: str, manifests: Catalogue = HERE) -> None:
     """Fetch a model's checkpoint to this machine and check it; a second time it is only checked."""
-    entry = model_entry(load_models(manifests / "models.yaml"), name, "mixgrid models fetch")
+    entry = model_entry(load_models(_in(manifests, "models.yaml")), name, "mixgrid models fetch")
     if entry.engine != "vllm":
         say(f"{name}: engine '{entry.engine}' needs no checkpoint")
         return
@@ -59,7 +70,7 @@ def corpora(manifests: Catalogue = HERE, json: AsJson = False) -> None:
             "files": [f.path for f in corpus.sources],
             "here": all("://" in f.path or Path(f.path).exists() for f in corpus.sources),
         }
-        for name, corpus in load_corpora(manifests / "corpora.yaml").items()
+        for name, corpus in load_corpora(_in(manifests, "corpora.yaml")).items()
     ]
     if json:
         say_json(rows)
@@ -188,7 +199,7 @@ def _has(distribution: str) -> bool:
 def _model(manifests: Path) -> str:
     """The embedded model, whose checkpoint every fresh machine can make."""
     name = "smollm2-135m-instruct"
-    entry = model_entry(load_models(manifests / "models.yaml"), name, "mixgrid doctor")
+    entry = model_entry(load_models(_in(manifests, "models.yaml")), name, "mixgrid doctor")
     return f"{name}: {resolve_checkpoint(entry.checkpoint, entry.revision, name=name)}"
 
 
