@@ -52,6 +52,13 @@ def caps_of(grid: Grid, budget: Budget | None) -> Caps:
     return Caps(budget.usd, budget.day, budget.models)
 
 
+def answer(grid: Grid, watch: Watch = lambda *_: None, max_failed: float = 1.0) -> Outcome:
+    """Ask what the grid lacks: within its manifest's budget where it has one, else only what costs nothing."""
+    if grid.manifest.budget is None:
+        return predict(grid, watch, max_failed)
+    return sweep(grid, caps_of(grid, grid.manifest.budget), watch, max_failed)
+
+
 def sweep(grid: Grid, caps: Caps, watch: Watch = lambda *_: None, max_failed: float = 1.0) -> Outcome:
     """Ask what the grid lacks and the caps allow. BudgetStop: they ended it; Incomplete: something else did."""
     since, namespace = time.monotonic(), grid.manifest.namespace
@@ -67,7 +74,7 @@ def sweep(grid: Grid, caps: Caps, watch: Watch = lambda *_: None, max_failed: fl
         money = Money(grid.store, folder, caps, lease.key, priced)
         trouble: Incomplete | None = None
         while lacking := pending_units(grid, order, _have(grid)):
-            chosen = _round(lacking, worst, money)
+            chosen = round_of(lacking, worst, money)
             try:
                 predict(only(grid, chosen), watch, 1.0, money.purse)
             except Incomplete as error:
@@ -85,7 +92,7 @@ def _have(grid: Grid) -> dict[str, Answered]:
     return {model: answered(grid.store, parts, model) for model in grid.models}
 
 
-def _round(lacking: Sequence[Unit], worst: Costs, money: "Money") -> list[Unit]:
+def round_of(lacking: Sequence[Unit], worst: Costs, money: "Money") -> list[Unit]:
     """The next units, of one seed: all that the money left is sure to buy for all models, and at least one."""
     left, means = money.left(), money.means()
     same_seed = [unit for unit in lacking if unit.seed == lacking[0].seed]

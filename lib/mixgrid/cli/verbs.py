@@ -76,16 +76,13 @@ def run(
     json: AsJson = False,
 ) -> None:
     """Ask everything that the grid lacks, on the cluster of RAY_ADDRESS or on a local Ray. Resumes by itself."""
-    from mixgrid.predict import predict
-    from mixgrid.sweep import caps_of, sweep
+    from mixgrid.sweep import answer
 
     grid = resolve(manifest, store).limited(limit)
     grid.store.check(write=False)
     warn([*listing(grid.store, grid.manifest.namespace).warnings(), *grid_warnings(grid)])
-    progress, budget = Progress(), grid.manifest.budget
-    outcome = (
-        sweep(grid, caps_of(grid, budget), progress, max_failed) if budget else predict(grid, progress, max_failed)
-    )
+    progress = Progress()
+    outcome = answer(grid, progress, max_failed)
     progress.close()
     warn(cut_warnings(status_of(grid.store, grid.manifest.namespace, grid.sizes)))
     if json:

@@ -15,8 +15,9 @@ from mixgrid.generate.choose import Choice, choices, requests
 from mixgrid.generate.recipe import Job
 from mixgrid.generate.summary import Summary, summary
 from mixgrid.plan.preflight import environment
-from mixgrid.predict import Outcome, Watch, predict
+from mixgrid.predict import Outcome, Watch
 from mixgrid.schemas import to_table
+from mixgrid.sweep import answer
 from mixgrid.switching.weave import Said
 
 
@@ -57,5 +58,5 @@ def _ask(job: Job, found: list[Choice], watch: Watch) -> tuple[dict[str, Said], 
     if not asked:
         return {}, None
     grid = job.grid(asked)
-    outcome = predict(grid, watch)
+    outcome = answer(grid, watch)
     return answers(grid), outcome
