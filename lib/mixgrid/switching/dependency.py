@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from mixgrid.errors import UserError
 from mixgrid.languages import TAG
-from mixgrid.switching.base import Chosen, Group, Piece, Reason, protected, tokens
+from mixgrid.switching.base import Chosen, Group, Piece, Reason, protected, tokens, whole_clusters
 
 _UNUSED = ["attribute_ruler", "lemmatizer", "morphologizer", "ner", "tagger"]  # of a pipeline, but for its parser
 _PAIRS = {"(": ")", "[": "]", "{": "}", "«": "»", "“": "”", "„": "”"}
@@ -73,12 +73,12 @@ def _readable(text: str) -> str:
 
 def subtrees(text: str, doc: Any) -> tuple[Group, ...]:
     """The places of the self-contained sub-trees of a parse, in the order of the text, each once."""
-    words = tokens(text)
+    words, whole = tokens(text), whole_clusters(text)
     atoms = sorted([*((word.start, word.end) for word in words), *protected(text)])
     found: dict[Piece, None] = {}
     for token in doc:
         piece = _piece(text, words, atoms, token) if token.head.i != token.i else None
-        if piece:
+        if piece and whole(piece.start, piece.end) == (piece.start, piece.end):
             found[piece] = None
     return tuple((piece,) for piece in sorted(found))
 

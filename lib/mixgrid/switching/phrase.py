@@ -8,6 +8,7 @@ stands there twice is switched in both places.
 """
 
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +17,19 @@ from typing import Any, ClassVar
 
 from mixgrid.errors import UserError
 from mixgrid.languages import language, word_places
-from mixgrid.switching.base import Chosen, Group, Piece, Reason, Share, Unit, has_letter, protected, share_of, tokens
+from mixgrid.switching.base import (
+    Chosen,
+    Group,
+    Piece,
+    Reason,
+    Share,
+    Unit,
+    has_letter,
+    protected,
+    share_of,
+    tokens,
+    whole_clusters,
+)
 
 
 @dataclass(frozen=True)
@@ -85,12 +98,12 @@ def _read(path: str) -> frozenset[str]:
 def keyphrases(text: str, stops: Callable[[str], bool], rake: Callable[[str], set[str]]) -> tuple[Group, ...]:
     """The phrases that `rake` finds, each with its places; whatever is no word ends one, a line break too."""
     masked = _masked(text)
-    wanted = rake(masked)
+    wanted, whole = rake(masked), whole_clusters(text)
     places: dict[str, list[Piece]] = {}
     for run in _runs(masked, stops):
         start, end = run[0][0], run[-1][1]
         key = " ".join(text[s:e].lower() for s, e in run)
-        if key in wanted and has_letter(key):
+        if key in wanted and has_letter(key) and whole(start, end) == (start, end):
             unit: Unit = "phrase" if len(run) > 1 else "word"
             places.setdefault(key, []).append(Piece(start, end, unit))
     return tuple(tuple(found) for found in places.values())
@@ -109,15 +122,9 @@ def _masked(text: str) -> str:
 def _runs(masked: str, stops: Callable[[str], bool]) -> Iterator[list[tuple[int, int]]]:
     """The longest runs of words that are no stop words, as places."""
     run: list[tuple[int, int]] = []
-    at = 0
-    for word in masked.replace(".", " . ").split():
-        if word == ".":
-            at = masked.index(".", at) + 1
-        else:
-            start = masked.index(word, at)
-            at = start + len(word)
-        if word != "." and not stops(word.lower()):
-            run.append((start, at))
+    for word in re.finditer(r"\.|[^.\s]+", masked):
+        if word[0] != "." and not stops(word[0].lower()):
+            run.append(word.span())
         elif run:
             yield run
             run = []
