@@ -82,3 +82,13 @@ def test_a_job_with_a_bad_manifest_fails_before_anything_is_stored(
     assert "Traceback" not in done.stdout
     assert server.root is not None
     assert not list(server.root.rglob("bad/*"))
+
+
+def test_a_corpus_is_described_by_a_job(head: RayHead, server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = server.url("described")
+    done = head.submit(["jobs/describe.py", "satire-sample", "--split", "test", "--store", url])
+    assert done.returncode == 0, done.stdout + done.stderr
+    use(server, monkeypatch)
+    store = Store.open(url)
+    assert sum(part.rows for part in store.parts("main/surveys").whole if part.stem.startswith("rows-")) == 216
+    assert [entry for entry in store.list("main/surveys/") if entry.key.endswith("plots/cmi.svg")]

@@ -115,9 +115,10 @@ def _histograms(figure: "Figure", groups: Groups) -> None:
     for axes, (name, values) in zip(panels, groups.items(), strict=False):
         axes.bar([*PLACES], _shares(values))
         axes.set_title(f"{name}\n(n={len(values)})", fontsize=7)
+        axes.set_xticks([1, *range(5, LONGEST + 1, 5)])
     for axes in [*panels][len(groups) :]:
         axes.set_visible(False)
-    figure.supylabel("share")
+    figure.supylabel("share", fontsize=9)
 
 
 def _lines(figure: "Figure", groups: Groups) -> None:
