@@ -27,6 +27,7 @@ from mixgrid.plan.grid import Grid
 from mixgrid.plan.layout import lease_folder, outcome_key, writes
 from mixgrid.plan.pending import Answered, Count, Pending, answered, counts, listing, pending
 from mixgrid.plan.preflight import check_models, environment
+from mixgrid.plan.progress import spent
 from mixgrid.pool import Pool, connect, local
 from mixgrid.pricing import priced
 from mixgrid.records import Prediction, Receipt, Request, Run, Work
@@ -262,5 +263,6 @@ def _settle(
 def record(grid: Grid, after: Mapping[str, Count], codes: Mapping[str, int], seconds: float) -> None:
     """Say in each run's folder how a call ended: Ray makes every failure's exit code 1."""
     for run_id, c in after.items():
-        ended = {"ended_at": datetime.now(UTC).isoformat(), "seconds": round(seconds, 1)}
-        grid.store.put_json(outcome_key(grid.manifest.namespace, run_id), {"exit": codes[run_id], **asdict(c), **ended})
+        took = {"seconds": round(seconds, 1), **spent(grid.store, grid.manifest.namespace, run_id)}
+        ended = {"exit": codes[run_id], **asdict(c), "ended_at": datetime.now(UTC).isoformat(), **took}
+        grid.store.put_json(outcome_key(grid.manifest.namespace, run_id), ended)

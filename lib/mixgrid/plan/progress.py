@@ -87,6 +87,13 @@ def status(store: Store, namespace: str, runs: Mapping[str, int] | None = None) 
     return [_status(r, max(planned[r], wanted[r]), published[r], done[r], _rates(told[r])) for r in wanted]
 
 
+def spent(store: Store, namespace: str, run_id: str) -> dict[str, float]:
+    """GPU hours that engines held for a run's parts and what they cost in USD, over all calls, from names."""
+    told = _published(store, namespace, run_id)
+    gpu_hours, cost = sum(p.gpu_ms for p in told) / 3.6e6, sum(p.cost_micros for p in told) / 1e6
+    return {"gpu_hours": round(gpu_hours, 4), "cost_usd": round(cost, 6)}
+
+
 def _published(store: Store, namespace: str, run_id: str) -> list[Progress]:
     folder = f"{run_folder(namespace, run_id)}/progress/"
     found = (progress_from(run_id, entry.key.removeprefix(folder)) for entry in store.list(folder))
