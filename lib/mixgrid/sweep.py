@@ -69,8 +69,7 @@ def sweep(grid: Grid, caps: Caps, watch: Watch = lambda *_: None, max_failed: fl
     freeze(grid, environment())
     folder = ledger_folder(namespace, grid.manifest.name)
     with hold(grid.store, f"{folder}/lease", f"the budget of sweep {grid.manifest.name}") as lease:
-        for model in priced:
-            compact(grid.store, folder, model)
+        compact(grid.store, folder, priced)
         money = Money(grid.store, folder, caps, lease.key, priced)
         trouble: Incomplete | None = None
         while lacking := pending_units(grid, order, _have(grid)):

@@ -241,10 +241,11 @@ def test_parts_of_attempts_are_compacted_without_losing_or_doubling_one(tmp_path
         hold = one.reserve(f"r{n}", USD)
         assert hold is not None
         one.settle(hold, attempt("0.01", f"text {n}"))
-    before = lines(store, FOLDER)
-    compact(store, FOLDER, "m")
+    before, committed_before = lines(store, FOLDER), committed(tmp_path)
+    compact(store, FOLDER, ["m"])
     assert len(list(store.list(attempts_folder(FOLDER, "m")))) == 1
     assert lines(store, FOLDER) == before
+    assert committed(tmp_path) == committed_before
     assert one.paid(["r7"])["r7"].text == "text 7"  # of a process that still knows the old parts
 
 
@@ -269,9 +270,24 @@ def test_books_that_are_compacted_while_they_are_read_are_read_whole(
     def late(self: Store, part: Any, *rest: Any, **named: Any) -> Any:
         if not done:
             done.append(part)
-            compact(store, FOLDER, "m")
+            compact(store, FOLDER, ["m"])
         return read(self, part, *rest, **named)
 
     monkeypatch.setattr(Store, "read", late)
     assert lines(store, FOLDER) == before
     assert done
+
+
+def test_a_compaction_that_was_cut_off_counts_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mixgrid.budget.books.COMPACT_ABOVE", 1)
+    monkeypatch.setattr(Store, "delete", lambda *_: None)  # killed before the old parts went
+    store, one = Store.open(str(tmp_path)), purse(tmp_path, ledger(tmp_path, "1"))
+    for n in range(9):
+        hold = one.reserve(f"r{n}", USD)
+        assert hold is not None
+        one.settle(hold, attempt("0.1", "yes"))
+    before = lines(store, FOLDER), moves(store, FOLDER), committed(tmp_path)
+    files = len(list(store.list(FOLDER)))
+    compact(store, FOLDER, ["m"])
+    assert len(list(store.list(FOLDER))) > files
+    assert (lines(store, FOLDER), moves(store, FOLDER), committed(tmp_path)) == before

@@ -7,18 +7,24 @@ Both only grow. A wallet's money counts against the caps from before it is first
 sum of all moves bounds what can have been billed, whoever was killed. What of it was billed is in the attempts.
 """
 
+import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from typing import TypeVar
+
+import pyarrow as pa
 
 from mixgrid.budget.base import Attempt, Ending
 from mixgrid.pricing import ZERO
+from mixgrid.records import Answer
 from mixgrid.schemas import from_table, schema, to_table
 from mixgrid.store import NotFound, Part, Store
 
-COMPACT_ABOVE = 64  # parts of attempts of one model; a sweep that starts anew makes one of them
-_ROWS = 5000  # in a part that was made of others
+COMPACT_ABOVE = 64  # small parts in one folder; a sweep that starts anew makes few of them
+_ROWS = 5000  # in a part that was made of others; such parts stay as they are
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,7 @@ class Move:
     usd: Decimal
     at: datetime
     why: str  # grant, return, reconciled
+    move_id: str = field(default_factory=lambda: secrets.token_hex(8))
 
 
 @dataclass(frozen=True)
@@ -95,25 +102,30 @@ def write_attempts(store: Store, folder: str, model: str, attempts: Iterable[Att
     return store.put_table(attempts_folder(folder, model), "attempts", to_table(Attempt, attempts))
 
 
-def moves(store: Store, folder: str) -> Iterator[Move]:
-    """Every move; a torn part was never acknowledged, so none of its money was used."""
-    for part in store.parts(moves_folder(folder), "moves").whole:
-        yield from from_table(Move, store.read(part))
+def moves(store: Store, folder: str) -> list[Move]:
+    """Every move, once, by time; a torn part was never acknowledged, so none of its money was used."""
+    found = {move.move_id: move for move in _rows(store, moves_folder(folder), "moves", Move)}
+    return sorted(found.values(), key=lambda move: (move.at, move.move_id))
 
 
 def lines(store: Store, folder: str) -> list[Line]:
     """Every attempt of every model, each once, in the order in which they ended."""
-    names = schema(Line).names
-    read: dict[str, list[Line]] = {}
+    found = {line.attempt_id: line for line in _rows(store, f"{folder}/attempts", "attempts", Line)}
+    return sorted(found.values(), key=lambda line: (line.ended_at, line.attempt_id))
+
+
+def _rows(store: Store, folder: str, stem: str, record: type[R]) -> list[R]:
+    """The rows of all parts; what a part held that was compacted meanwhile is in one that is there now."""
+    names = schema(record).names
+    read: dict[str, list[R]] = {}
     while True:
-        parts = {part.key: part for part in store.parts(f"{folder}/attempts", "attempts").whole}
+        parts = {part.key: part for part in store.parts(folder, stem).whole}
         try:
             for key in parts.keys() - read.keys():
-                read[key] = from_table(Line, store.read(parts[key], names))
-        except NotFound:  # it was compacted meanwhile: what it held is in a part that is there now
+                read[key] = from_table(record, store.read(parts[key], names))
+        except NotFound:
             continue
-        found = {line.attempt_id: line for key in parts for line in read[key]}
-        return sorted(found.values(), key=lambda line: (line.ended_at, line.attempt_id))
+        return [row for key in parts for row in read[key]]
 
 
 def accounts(store: Store, folder: str) -> dict[str, Account]:
@@ -129,18 +141,34 @@ def accounts(store: Store, folder: str) -> dict[str, Account]:
     return found
 
 
-def compact(store: Store, folder: str, model: str) -> None:
-    """One part of many. The new ones are whole before the old ones go, and an attempt in both counts once."""
-    parts = store.parts(attempts_folder(folder, model), "attempts").whole
+def compact(store: Store, folder: str, models: Iterable[str]) -> None:
+    """Few parts of many small ones. Only under the lease on the budget."""
+    _compact(store, moves_folder(folder), "moves")
+    for model in models:
+        _compact(store, attempts_folder(folder, model), "attempts")
+
+
+def _compact(store: Store, place: str, stem: str) -> None:
+    """The new parts are whole before the old ones go, and a row that is in both counts once."""
+    parts = [part for part in store.parts(place, stem).whole if part.rows < _ROWS]
     if len(parts) <= COMPACT_ABOVE:
         return
-    rows = {a.attempt_id: a for part in parts for a in from_table(Attempt, store.read(part))}
-    attempts = sorted(rows.values(), key=lambda a: (a.ended_at, a.attempt_id))
-    chunks = (attempts[start : start + _ROWS] for start in range(0, len(attempts), _ROWS))
-    kept = {write_attempts(store, folder, model, chunk).key for chunk in chunks}
+    table = pa.concat_tables([store.read(part) for part in parts])
+    kept = {store.put_table(place, stem, table.slice(start, _ROWS)).key for start in range(0, table.num_rows, _ROWS)}
     for part in parts:
         if part.key not in kept:
             store.delete(part.key)
+
+
+@dataclass(frozen=True)
+class _Paid:
+    """The part of an attempt that an answer is found by."""
+
+    attempt_id: str
+    request_id: str
+    ending: Ending
+    ended_at: datetime
+    answer: Answer | None
 
 
 class PaidIndex:
@@ -156,8 +184,8 @@ class PaidIndex:
             if self._where is not None and attempt.ending == "settled" and attempt.answered:
                 self._where.setdefault(attempt.request_id, set()).add(part.key)
 
-    def find(self, request_ids: Iterable[str]) -> list[Attempt]:
-        """The attempts that answer these requests, the first one that ended for each."""
+    def find(self, request_ids: Iterable[str]) -> dict[str, Answer]:
+        """The answers to those of the requests that have one: of several, the one that came first."""
         wanted = set(request_ids)
         try:
             return self._read(wanted)
@@ -165,18 +193,18 @@ class PaidIndex:
             self._where = None
             return self._read(wanted)
 
-    def _read(self, wanted: set[str]) -> list[Attempt]:
+    def _read(self, wanted: set[str]) -> dict[str, Answer]:
         if self._where is None:
             self._where = {}
             for request_id, key in self._scan():
                 self._where.setdefault(request_id, set()).add(key)
         parts = {key for request_id in wanted for key in self._where.get(request_id, ())}
-        rows = [a for key in parts for a in from_table(Attempt, self._store.read(key)) if a.request_id in wanted]
-        found: dict[str, Attempt] = {}
-        for row in sorted(rows, key=lambda a: (a.ended_at, a.attempt_id)):
-            if row.ending == "settled" and row.answer is not None:
-                found.setdefault(row.request_id, row)
-        return list(found.values())
+        rows = [row for key in parts for row in from_table(_Paid, self._store.read(key, schema(_Paid).names))]
+        found: dict[str, Answer] = {}
+        for row in sorted(rows, key=lambda row: (row.ended_at, row.attempt_id)):
+            if row.request_id in wanted and row.ending == "settled" and row.answer is not None:
+                found.setdefault(row.request_id, row.answer)
+        return found
 
     def _scan(self) -> Iterator[tuple[str, str]]:
         for part in self._store.parts(attempts_folder(self._folder, self._model), "attempts").whole:

@@ -78,7 +78,7 @@ class _Journal:
         if batch.error:
             raise batch.error
 
-    def find(self, request_ids: Collection[str]) -> list[Attempt]:
+    def find(self, request_ids: Collection[str]) -> dict[str, Answer]:
         """What answers these requests."""
         with self._index_lock:
             return self._index.find(request_ids)
@@ -118,7 +118,7 @@ class LedgerPurse:
 
     def paid(self, request_ids: Collection[str]) -> dict[str, Answer]:
         """Those of the requests that the ledger has an answer for."""
-        return {a.request_id: a.answer for a in self._journal.find(request_ids) if a.answer}
+        return self._journal.find(request_ids)
 
     def reserve(self, request_id: str, usd: Decimal, wait: bool = True) -> Hold | None:
         """From the wallet of today, filled by the ledger where it lacks; None once the caps leave too little."""
