@@ -4,7 +4,7 @@ job = resolve("manifests/generate.yaml")     # UserError: file, key, value, what
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -79,11 +79,10 @@ class Job:
     models: Mapping[str, ModelEntry]
     store: Store
     prompts: Prompts
-    whole: tuple[Item, ...] = field(repr=False)  # the sentences without a limit
 
     def limited(self, limit: int | None) -> "Job":
         """The same of at most `limit` sentences, whole clusters first."""
-        part = Slice(self.corpus.name, "", MADE, self.sentences, self.whole).limited(limit)
+        part = Slice(self.corpus.name, "", MADE, self.sentences, ()).limited(limit)
         return replace(self, sentences=part.items)
 
     def mixed(self, target: str) -> str:
@@ -142,7 +141,6 @@ def resolved(recipe: Recipe, path: Path, store_url: str | None = None) -> Job:
         models=models,
         store=open_store(recipe.store if store_url is None else store_url),
         prompts=Prompts(beside(path, recipe.templates, "templates") if recipe.templates else None),
-        whole=sentences,
     )
 
 
