@@ -1,12 +1,17 @@
 """The flow of a sweep: who is refused, what is priced, what a round takes; and on Ray, end to end."""
 
+import os
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mixgrid.budget.books import ledger_folder
+from mixgrid.budget.ledger import Caps, Ledger
+from mixgrid.budget.purse import LedgerPurse
 from mixgrid.cli import main
 from mixgrid.errors import BudgetStop, UserError
 from mixgrid.manifest import Budget
@@ -16,7 +21,9 @@ from mixgrid.plan.order import Unit, units
 from mixgrid.plan.spent import statement
 from mixgrid.predict import predict
 from mixgrid.reduce.grid import reduce_grid
+from mixgrid.store.lease import Held, hold
 from mixgrid.sweep import Money, answer, caps_of, round_of, sweep
+from tests.budget.purses import attempt
 from tests.faultserver import Plan, fault_server
 from tests.helpers import corpus_rows, open_grid, predictions, small_grid
 
@@ -166,3 +173,42 @@ def test_a_small_budget_ends_balanced_and_a_larger_one_goes_on_to_the_end(
 def test_units_of_a_limited_grid_are_those_of_its_items(tmp_path: Path) -> None:
     grid = open_grid(tmp_path).limited(4)
     assert sum(len(unit.items) for unit in units(grid)) == 8
+
+
+def test_a_second_driver_is_refused_and_told_who_spends_from_the_budget(tmp_path: Path) -> None:
+    grid = paid_grid(tmp_path)
+    with (
+        hold(grid.store, f"{ledger_folder('main', 'small')}/lease", "the budget of sweep small"),
+        pytest.raises(Held, match=rf"budget of sweep small: process {os.getpid()} on .* since 20"),
+    ):
+        sweep(grid, caps_of(grid, Budget(usd=Decimal(1))))
+    assert predictions(grid) == []
+
+
+def test_cost_tells_what_was_settled_reserved_and_wasted_and_settles_by_an_export(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = paid_grid(tmp_path, budget={"usd": 1})
+    monkeypatch.setattr("mixgrid.budget.purse._today", lambda: date(2026, 3, 1))
+    folder = ledger_folder("main", "small")
+    one = LedgerPurse(grid.store, folder, "m", Ledger(grid.store, folder, Caps(Decimal(1))))
+    for request_id, billed in (("r1", "0.02"), ("r1", "0.03"), ("r2", None)):
+        held = one.reserve(request_id, Decimal("0.1"))
+        assert held is not None
+        if billed:
+            one.settle(held, attempt(billed, "yes"))
+        else:
+            one.keep(held, attempt(error="reset"))
+    one.close()
+    export = tmp_path / "export.csv"
+    export.write_text("date,model,cost\n2026-03-01,m,0.06\n", "utf-8")
+    manifest, store = str(tmp_path / "manifests" / "grid.yaml"), str(tmp_path / "store")
+    for arguments, told in (
+        ([], "0.150000 USD committed = 0.050000 settled + 0.100000 reserved; wasted on retries 0.030000"),
+        (["--reconcile", str(export)], "0.060000 USD committed = 0.060000 settled + 0.000000 reserved"),
+        (["--json"], '"settled_usd": "0.060000000000"'),
+    ):
+        with pytest.raises(SystemExit) as end:
+            main(["cost", manifest, "--store", store, *arguments])
+        assert not end.value.code
+        assert told in capsys.readouterr().out
