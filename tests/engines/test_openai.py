@@ -131,7 +131,8 @@ def test_an_empty_account_is_the_end_at_once_and_what_was_answered_comes_with_it
         with pytest.raises(GaveUp, match="no money or quota left") as caught:
             engine.answer(asks(50))
         assert caught.value.exit_code == 3
-        assert sum(a is not None for a in caught.value.answers) == 10 == len(wallet.of("settled"))
+        bills = len(server.state().bills)
+        assert 10 <= sum(a is not None for a in caught.value.answers) == bills == len(wallet.of("settled")) < 50
         assert server.state().statuses["429"] <= 4  # those in flight together; nobody tries again
         with pytest.raises(GaveUp, match="quota"):
             engine.answer(asks(60)[50:])

@@ -176,9 +176,10 @@ def client(api: Api, model: str) -> Any:
     import httpx2
     import openai
 
-    pool = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEPALIVE_S)
+    from mixgrid.engines.transport import AiohttpTransport
+
     timeout = httpx2.Timeout(api.timeout_s, connect=CONNECT_S)
-    http = openai.DefaultAsyncHttpxClient(limits=pool, timeout=timeout, follow_redirects=False)
+    http = httpx2.AsyncClient(transport=AiohttpTransport(KEEPALIVE_S), timeout=timeout, follow_redirects=False)
     return openai.AsyncOpenAI(
         api_key=key_of(api, model), base_url=api.url, max_retries=0, timeout=timeout, http_client=http
     )
