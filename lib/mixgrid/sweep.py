@@ -30,6 +30,7 @@ from mixgrid.plan.grid import Grid
 from mixgrid.plan.order import Unit, only, pending_units, prefix, units
 from mixgrid.plan.pending import Answered, answered, counts, listing
 from mixgrid.plan.preflight import environment
+from mixgrid.plan.spent import means
 from mixgrid.predict import Outcome, Watch, predict, record
 from mixgrid.pricing import ZERO
 from mixgrid.store import Store
@@ -93,7 +94,7 @@ def _have(grid: Grid) -> dict[str, Answered]:
 
 def round_of(lacking: Sequence[Unit], worst: Costs, money: "Money") -> list[Unit]:
     """The next units, of one seed: all that the money left is sure to buy for all models, and at least one."""
-    left, means = money.left(), money.means()
+    left, paid = money.left(), money.means()
     same_seed = [unit for unit in lacking if unit.seed == lacking[0].seed]
     spent = dict.fromkeys(left, ZERO)
     chosen: list[Unit] = []
@@ -101,7 +102,7 @@ def round_of(lacking: Sequence[Unit], worst: Costs, money: "Money") -> list[Unit
         for model in (m for m in left if m):
             cost = worst.get((unit, model))
             if cost:
-                usd = min(cost.worst_usd, cost.requests * means[model]) if model in means else cost.worst_usd
+                usd = min(cost.worst_usd, cost.requests * paid[model]) if model in paid else cost.worst_usd
                 spent[model] += usd
                 spent[""] += usd
         if chosen and any(spent[scope] > SURE * left[scope] for scope in left):
@@ -206,11 +207,5 @@ class Money:
         return ledger.left(self.models, datetime.now(UTC).date().isoformat())
 
     def means(self) -> Mapping[str, Decimal]:
-        """USD that an answer has cost so far, by model, with all that was paid for nothing."""
-        billed: dict[str, Decimal] = {}
-        requests: dict[str, set[str]] = {}
-        for line in lines(self.store, self.folder):
-            billed[line.model] = billed.get(line.model, ZERO) + (line.billed_usd or ZERO)
-            if line.answered:
-                requests.setdefault(line.model, set()).add(line.request_id)
-        return {model: billed[model] / len(found) for model, found in requests.items()}
+        """USD that an answer has cost so far, by model."""
+        return means(lines(self.store, self.folder))

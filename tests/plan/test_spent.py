@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from mixgrid.budget.books import Line
-from mixgrid.plan.spent import Spent, spent
+from mixgrid.plan.spent import Spent, means, spent
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 LINE = Line("a1", "r1", "w", "m", "2026-03-01", "settled", Decimal("0.02"), Decimal("0.1"), "priced", True, AT)
@@ -31,3 +31,14 @@ def test_sums_stand_by_day_model_and_task() -> None:
     found = spent(known, {"r1": "satire", "r2": "dialogue-qa", "r3": "satire"})
     keys = [(s.day, s.model, s.task) for s in found]
     assert keys == [("2026-02-28", "n", "satire"), ("2026-03-01", "m", "dialogue-qa"), ("2026-03-01", "m", "satire")]
+
+
+def test_the_mean_cost_of_an_answer_has_in_it_what_was_paid_for_nothing_or_may_have_been() -> None:
+    known = [
+        LINE,
+        replace(LINE, attempt_id="a1", request_id="r2", billed_usd=Decimal("0.04")),
+        replace(LINE, attempt_id="a2", answered=False, billed_usd=Decimal("0.01")),
+        replace(LINE, attempt_id="a3", ending="kept", answered=False, billed_usd=None),
+        replace(LINE, attempt_id="a4", model="n", ending="kept", answered=False, billed_usd=None),
+    ]
+    assert means(known) == {"m": Decimal("0.085")}

@@ -91,6 +91,18 @@ def spent(known: Iterable[Line], tasks: Mapping[str, str]) -> list[Spent]:
     return list(found.values())
 
 
+def means(known: Iterable[Line]) -> dict[str, Decimal]:
+    """USD that an answer costs, by model that gave one, with all that was paid for nothing, or may have been."""
+    spent_on: dict[str, Decimal] = {}
+    answers: dict[str, set[str]] = {}
+    for line in known:
+        usd = line.reserved_usd if line.ending == "kept" else line.billed_usd or ZERO
+        spent_on[line.model] = spent_on.get(line.model, ZERO) + usd
+        if line.ending == "settled" and line.answered:
+            answers.setdefault(line.model, set()).add(line.request_id)
+    return {model: spent_on[model] / len(ids) for model, ids in answers.items()}
+
+
 def _tasks(grid: Grid) -> dict[str, str]:
     """Request id → task, from the runs' frozen plans."""
     found: dict[str, str] = {}

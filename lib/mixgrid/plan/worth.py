@@ -13,6 +13,7 @@ from mixgrid.budget.books import ledger_folder, lines
 from mixgrid.plan.costs import Cost, Costs, costs, prices
 from mixgrid.plan.grid import Grid
 from mixgrid.plan.order import Unit, units
+from mixgrid.plan.spent import means
 from mixgrid.pricing import ZERO
 from mixgrid.significance.effects import kish_design_effect, mde_from_error, mde_paired
 
@@ -64,8 +65,8 @@ def worth(grid: Grid, usd: Decimal) -> Worth:
     items = sum(len(unit.items) for unit in first)
     effect = kish_design_effect(items / max(1, len(clusters)), ICC)
     bases = {"at worst": _sums(order, worst, {})}
-    if means := _means(grid, worst):
-        bases["as paid so far"] = _sums(order, worst, means)
+    if paid := _means(grid, worst):
+        bases["as paid so far"] = _sums(order, worst, paid)
     needed = [Needed(d, basis, *_needed(first, sums, d, effect)) for d in DIFFERENCES for basis, sums in bases.items()]
     bought = [_bought(order, len(first), basis, sums, usd * s, effect) for s in SHARES for basis, sums in bases.items()]
     return Worth(effect, len(order), items, tuple(bought), tuple(needed))
@@ -92,14 +93,14 @@ def _interval(one: Bought) -> str:
     return f"± {100 * one.half_width:.1f} points, differences from {100 * one.smallest_difference:.1f} points"
 
 
-def _sums(order: Sequence[Unit], worst: Costs, means: Mapping[str, Decimal]) -> list[Decimal]:
+def _sums(order: Sequence[Unit], worst: Costs, paid: Mapping[str, Decimal]) -> list[Decimal]:
     """What the first n units cost all models together, for n = 1, 2, …"""
     models = {model for _, model in worst}
     total, sums = ZERO, []
     for unit in order:
         for model in models:
             cost = worst.get((unit, model), Cost())
-            total += cost.requests * means[model] if model in means else cost.worst_usd
+            total += cost.requests * paid[model] if model in paid else cost.worst_usd
         sums.append(total)
     return sums
 
@@ -128,12 +129,6 @@ def _needed(
 
 
 def _means(grid: Grid, worst: Costs) -> dict[str, Decimal]:
-    """USD an answer so far, by model, failures that were billed included; empty until every model has answered."""
-    billed: dict[str, Decimal] = {}
-    answers: dict[str, set[str]] = {}
-    for line in lines(grid.store, ledger_folder(grid.manifest.namespace, grid.manifest.name)):
-        billed[line.model] = billed.get(line.model, ZERO) + (line.billed_usd or ZERO)
-        if line.answered:
-            answers.setdefault(line.model, set()).add(line.request_id)
-    found = {model: billed[model] / len(ids) for model, ids in answers.items()}
+    """USD an answer so far, by model; empty until every model has answered."""
+    found = means(lines(grid.store, ledger_folder(grid.manifest.namespace, grid.manifest.name)))
     return found if {model for _, model in worst} <= found.keys() else {}
