@@ -16,10 +16,10 @@ from tests.generate.samples import ask, recipe, rows
 def no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asking is done by the actor's code in this process."""
 
-    def predict(grid: Grid, watch: object) -> None:
+    def answer(grid: Grid, watch: object) -> None:
         ask(grid)
 
-    monkeypatch.setattr(module, "predict", predict)
+    monkeypatch.setattr(module, "answer", answer)
 
 
 def test_a_dry_run_counts_and_writes_nothing(tmp_path: Path, mixgrid: Mixgrid) -> None:

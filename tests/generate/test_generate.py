@@ -26,13 +26,13 @@ def no_ray(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Asking is done by the actor's code in this process; the list says how many rows each call may ask, then all."""
     allowed: list[int] = []
 
-    def predict(grid: Grid, watch: object = None) -> None:
+    def answer(grid: Grid, watch: object = None) -> None:
         if allowed:
             ask(grid, allowed.pop(0))
             raise Incomplete("killed")
         ask(grid)
 
-    monkeypatch.setattr(module, "predict", predict)
+    monkeypatch.setattr(module, "answer", answer)
     return allowed
 
 
@@ -109,7 +109,7 @@ def test_a_killed_generation_goes_on_to_the_corpus_of_an_unbroken_one(tmp_path: 
 
 
 def test_what_is_not_answered_is_no_reject(tmp_path: Path, no_ray: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "predict", lambda grid, watch=None: ask(grid, 5))
+    monkeypatch.setattr(module, "answer", lambda grid, watch=None: ask(grid, 5))
     with pytest.raises(Incomplete, match="rows are pending"):
         generate(open_job(tmp_path))
     assert not list((tmp_path / "store" / "corpora" / "made").glob("*"))
