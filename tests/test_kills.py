@@ -22,7 +22,7 @@ from mixgrid.store import Store
 from tests.rayhead import BIN, RayHead, ray_head
 from tests.servers import S3Server, rclone, use
 
-pytestmark = [pytest.mark.ray, pytest.mark.kills, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ray, pytest.mark.kills, pytest.mark.timeout(900)]
 
 MANIFESTS = Path(__file__).resolve().parent.parent / "manifests"
 BATCH, IN_FLIGHT = 16, 2
@@ -55,7 +55,7 @@ class Scene:
         assert process.returncode == 0, output
 
     def wait_for_parts(self, count: int) -> None:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while self.parts() < count:
             assert time.monotonic() < deadline, "no part was written"
             time.sleep(0.1)

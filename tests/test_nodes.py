@@ -11,7 +11,7 @@ from tests.raynodes import ray_nodes
 from tests.test_kills import Scene
 from tests.test_kills import scene as scene  # noqa: PLC0414 - a fixture, used by its name
 
-pytestmark = [pytest.mark.ray, pytest.mark.kills, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ray, pytest.mark.kills, pytest.mark.timeout(900)]
 
 
 def test_a_node_that_is_lost_costs_what_was_in_flight_there(scene: Scene) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import ray
-from ray._private import ray_constants, services
+from ray._private import auto_init_hook, ray_constants, services
 
 from mixgrid.errors import UserError
 from mixgrid.pool import connect
@@ -31,6 +31,7 @@ def test_a_local_ray_is_on_the_loopback_address_alone(no_cluster: pytest.MonkeyP
     no_cluster.setattr(ray, "init", init)
     connect()
     assert found == ["127.0.0.1", "0"]
+    assert not auto_init_hook.enable_auto_connect
 
 
 def test_a_ray_address_that_is_none_is_a_sentence(no_cluster: pytest.MonkeyPatch) -> None:

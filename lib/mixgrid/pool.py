@@ -10,7 +10,7 @@ import pyarrow as pa
 import ray
 import ray.data
 from ray import ObjectRef
-from ray._private import ray_constants
+from ray._private import auto_init_hook, ray_constants
 from ray.actor import ActorHandle
 from ray.exceptions import RayActorError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -39,6 +39,7 @@ def local() -> bool:
 
 def connect() -> None:
     """Use the cluster of RAY_ADDRESS (set by Ray inside a job), or start Ray here, on the loopback address only."""
+    auto_init_hook.enable_auto_connect = False  # a thread that outlives Ray would join any other cluster of the machine
     if ray.is_initialized():
         return
     logging.getLogger("ray.data").setLevel(logging.ERROR)
