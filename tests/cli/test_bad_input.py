@@ -49,7 +49,7 @@ def test_a_file_that_is_no_manifest(tmp_path: Path, mixgrid: Mixgrid, verb: str,
     [
         ({"langages": ["ro"]}, ["unknown key 'langages'", "did you mean 'languages'?"]),
         ({"asked": ["tox"]}, ["key 'models'", "no model 'tox'", "did you mean 'toy'?"]),
-        ({"tasks": ["satir"]}, ["key 'tasks'", "no task 'satir'", "Allowed: dialogue-qa"]),
+        ({"tasks": ["satir"]}, ["key 'tasks'", "no task 'satir'", "Allowed: code-mixing, dialogue-qa"]),
         ({"sampling": [{"top_k": 0.2}]}, ["key 'sampling.0.top_k'", "0.2", "valid integer"]),
         ({"sampling": [{"temperature": -1}]}, ["key 'sampling.0.temperature'", "-1", "greater than or equal to 0"]),
         ({"languages": ["ro-fr"]}, ["key 'languages'", "'ro-fr'", "Allowed: ro, ro-en"]),

@@ -38,7 +38,7 @@ def ids(grid: Grid) -> dict[tuple[int, str], str]:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"tasks": ["satir"]}, "key 'tasks': there is no task 'satir'; did you mean 'satire'? Allowed: dialogue-qa, "),
+        ({"tasks": ["satir"]}, "key 'tasks': there is no task 'satir'; did you mean 'satire'? Allowed: code-mixing, "),
         ({"asked": ["tox"]}, "key 'models': there is no model 'tox'; did you mean 'toy'? Allowed: toy"),
         (
             {"settings": ["zero-shoot"]},
