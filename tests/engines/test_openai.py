@@ -231,9 +231,11 @@ def test_the_key_is_nowhere_but_in_the_header(key: str, caplog: pytest.LogCaptur
 
 def test_a_key_that_is_refused_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_API_KEY", "wrong")
-    with asked(Plan()) as (engine, _), pytest.raises(GaveUp, match=r"the key is refused \(HTTP 401\)") as caught:
+    wallet, says = Wallet(), pytest.raises(GaveUp, match=r"the key is refused \(HTTP 401\)")
+    with asked(Plan(), wallet) as (engine, _), says as caught:
         engine.answer(asks(3))
-    assert "sk-" not in str(caught.value)
+    assert "sk-" not in str(caught.value) + repr(wallet.ended)
+    assert "Incorrect API key provided: (a key)" in wallet.ended[0].attempt.body
 
 
 def test_without_a_key_or_a_budget_there_is_no_engine(monkeypatch: pytest.MonkeyPatch) -> None:

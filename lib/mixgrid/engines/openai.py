@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from mixgrid.budget.base import Hold
 from mixgrid.engines.base import Ask, EngineSpec, GaveUp
 from mixgrid.engines.limits import Limits
-from mixgrid.engines.retry import Trouble, backoff, of_body, of_no_response, of_response
+from mixgrid.engines.retry import Trouble, backoff, of_body, of_no_response, of_response, redacted
 from mixgrid.engines.till import Reply, Till, key_of
 from mixgrid.engines.wire import Json, Wire, has_utf8, json_object
 from mixgrid.manifest import Api
@@ -119,7 +119,8 @@ class OpenAIEngine:
         try:
             response = await self._client.post("/chat/completions", body=body, cast_to=self._response)
         except self._openai.APIStatusError as error:
-            reply = Reply(error.status_code, _decoded(error.response.content), sent_at, datetime.now(UTC))
+            said = redacted(_decoded(error.response.content))  # some repeat a part of the key
+            reply = Reply(error.status_code, said, sent_at, datetime.now(UTC))
             return reply, of_response(error.status_code, error.response.headers, error.body, proven)
         except self._openai.APIConnectionError as error:
             return Reply(None, "", sent_at, datetime.now(UTC)), of_no_response(error.__cause__ or error)
