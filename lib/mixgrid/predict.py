@@ -115,6 +115,8 @@ def _answer_models(
         try:
             return _answer_model(grid, model, have[model], shared, watch, purses)
         except MixgridError as error:  # told now: the others may take hours
+            if shared.stopped.is_set():
+                raise
             tell(grid.store, grid.manifest.namespace, model, str(error).removeprefix(f"model {model}: "))
             raise
 
@@ -133,6 +135,7 @@ class _Shared:
 
     calls: "SimpleQueue[str]" = field(default_factory=SimpleQueue)  # a model whose turn has ended; "": start Ray
     connected: "Future[None]" = field(default_factory=Future)
+    stopped: threading.Event = field(default_factory=threading.Event)  # the call is over, or was interrupted
     rendering: threading.Lock = field(default_factory=threading.Lock)  # the first engine starts before the last prompt
 
     def ray(self) -> None:
@@ -170,9 +173,12 @@ def _side_by_side(
     for model in models:
         threading.Thread(target=turn, args=[model], name=f"model {model}", daemon=True).start()
     waiting = set(models)
-    while waiting:
-        call = shared.calls.get()
-        waiting.discard(call) if call else shared.connect()
+    try:
+        while waiting:
+            call = shared.calls.get()
+            waiting.discard(call) if call else shared.connect()
+    finally:
+        shared.stopped.set()
     return [ended[model] for model in models]
 
 
