@@ -19,6 +19,7 @@ from mixgrid.report.table import Table
 from mixgrid.store import Store
 from mixgrid.tasks.implicit_meaning import LABELS
 from tests.compare.test_gate import drop
+from tests.metrics.golden import golden
 from tests.report.test_report import score
 from tests.test_reduce import Grid, answer, make_run, request_for
 
@@ -71,8 +72,8 @@ def _says(row: dict[str, Any], n: int) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["supervised", "zero-shot"])
-def test_mixsarc_confusions_give_the_printed_cells_of_table_5(tmp_path: Path, shared: Path, kind: str) -> None:
-    known = json.loads((shared / "golden" / "mixsarc_table5_confusions.json").read_text("utf-8"))["rows"]
+def test_mixsarc_confusions_give_the_printed_cells_of_table_5(tmp_path: Path, kind: str) -> None:
+    known = golden("mixsarc_table5_confusions")["rows"]
     rows = [row for row in known if row["kind"] == kind]
     result = confusion_grid(tmp_path, rows).reduce(Options(draws=Draws(0)))
     found = cells(table("mixsarc-table-5", list(result.scores)))

@@ -14,6 +14,7 @@ from mixgrid.reduce import Reduction, load
 from mixgrid.report.compared import comparisons, every_test
 from mixgrid.report.csv import to_csv
 from mixgrid.report.described import every_measure, survey_tables
+from mixgrid.report.figures import figures
 from mixgrid.report.html import page, survey_page
 from mixgrid.report.latex import latex
 from mixgrid.report.markdown import markdown, plain
@@ -85,6 +86,8 @@ def files(reduction: Reduction) -> Iterator[tuple[str, str]]:
     for table in (*tables(reduction.scores), *compared, *paper_tables(reduction.scores, reduction.tests)):
         for ending, written in FORMATS.items():
             yield f"tables/{table.name}.{ending}", written(table)
+    for figure in figures(reduction.scores):
+        yield f"figures/{figure.name}.svg", figure.svg
     yield "tables/all-scores.csv", to_csv(every_score(reduction.scores))
     yield "tables/all-tests.csv", to_csv(every_test(reduction.tests))
 

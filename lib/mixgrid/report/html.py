@@ -12,6 +12,7 @@ from mixgrid.records import Score
 from mixgrid.reduce import Reduction
 from mixgrid.reduce.scores import BASELINE
 from mixgrid.report.compared import comparisons
+from mixgrid.report.figures import figures
 from mixgrid.report.papers import paper_tables
 from mixgrid.report.plots import Plot
 from mixgrid.report.table import Table, account_table, headline, population, populations, status_table, tables
@@ -27,6 +28,7 @@ def page(reduction: Reduction) -> str:
         title=title(scores, inputs),
         reduction=reduction.id,
         tables=[*tables(scores), *compared, *paper_tables(scores, reduction.tests)],
+        figures=figures(scores),
         warnings=reduction.warnings,
         incomplete=any(s.n < s.expected for s in scores if s.model != BASELINE),
         unparsed=[cell for cell in inputs["unparsed"] if cell["top"]],
