@@ -2,8 +2,8 @@
 
 import dataclasses
 import random
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from mixgrid.metrics.base import Policies
 from mixgrid.plan.layout import predictions_folder, run_folder
 from mixgrid.records import Item, Prediction, Request, Run, Sampling, Score
 from mixgrid.reduce import Options, Reduction, reduce
+from mixgrid.reduce.judge import Judge
+from mixgrid.reduce.mapping import judged_parts
 from mixgrid.reduce.resample import Draws
 from mixgrid.reduce.scores import BASELINE
 from mixgrid.schemas import digest, from_table, schema, to_table
@@ -463,3 +465,34 @@ def test_ray_gives_the_same(grid: Grid, tmp_path: Path) -> None:
         assert other.reduce(Options(draws=Draws(0), on_ray=True)).scores == here.scores
     finally:
         ray.shutdown()
+
+
+@pytest.mark.ray
+def test_an_encoder_s_parts_are_judged_on_actors_that_hold_a_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = pytest.importorskip("ray")
+    grids = [Grid(Store.open(str(tmp_path / name))) for name in ("here", "there")]
+    for grid in grids:
+        grid.freeze()
+        grid.fill()
+    monkeypatch.setattr(Judge, "embeds", True)  # the canned encoder of these tests is none
+    monkeypatch.setattr("mixgrid.reduce.mapping.TASK_ROWS", 20)
+    seen: list[float] = []
+
+    def watched(*given: Any, **named: Any) -> Iterator[pa.Table]:
+        for table in judged_parts(*given, **named):
+            seen.append(ray.available_resources().get("GPU", 0.0))
+            yield table
+
+    monkeypatch.setattr("mixgrid.reduce.judged_parts", watched)
+    ray.init(
+        address="local", num_cpus=2, num_gpus=2, include_dashboard=False, logging_level="ERROR", log_to_driver=False
+    )
+    try:
+        there = grids[1].reduce(replace(QUICK, on_ray=True)).scores
+    finally:
+        ray.shutdown()
+    monkeypatch.setattr("mixgrid.reduce.judged_parts", judged_parts)
+    assert there == grids[0].reduce().scores
+    assert min(seen) == 0.0

@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,12 @@ from sklearn.metrics import f1_score
 
 from mixgrid.plan.declared import ALL, EACH, KEYS, Declared
 from mixgrid.records import Item, Side, Test
-from mixgrid.reduce import Options
+from mixgrid.reduce import Options, reduce
 from mixgrid.reduce.compared import corrected
 from mixgrid.reduce.resample import Draws
 from mixgrid.schemas import from_table, to_table
 from mixgrid.store import Store
-from tests.test_reduce import Grid, codes, find, make_items, make_run
+from tests.test_reduce import NS, Grid, codes, find, make_items, make_run
 
 DRAWS = Draws(2_000)
 SOURCES = 60  # 30 clusters
@@ -242,3 +242,71 @@ def test_items_of_one_class_are_not_testable(tmp_path: Path) -> None:
     sound = next(t for t in compare(grid, declare({"model": "tiny"}, {"model": "other"})) if t.sound)
     assert sound.p is None
     assert sound.outcome == "not testable: n/a (1 class of 2)"
+
+
+def two_corpora(folder: Path, cluster: str = "same") -> Grid:
+    """Mixed rows in the corpus `mini`, their originals and three that were never mixed in `mono`."""
+    grid = open_grid(folder, (1,), ("tiny",))
+    whole = list(grid.items)
+    mixed = [item for item in whole if item.switching != "none"]
+    originals = [
+        replace(item, corpus="mono", item_id=item.source_id, item_hash="", cluster_id=_cluster(item, cluster))
+        for item in whole
+        if item.switching == "none"
+    ]
+    extra = [replace(item, item_id=f"x{n}", source_id=f"x{n}", item_hash="") for n, item in enumerate(originals[:3])]
+    runs = (grid.runs[0], replace(grid.runs[0], corpus="mono", run_id="mono.satire.tiny", snapshot="mono"))
+    for run, items in zip(runs, (mixed, [*originals, *extra]), strict=True):
+        part = Grid(grid.store, items, [run])
+        part.freeze()
+        part.put(part.answers(run), run)
+    grid.items, grid.runs = [*mixed, *originals, *extra], list(runs)
+    return grid
+
+
+def _cluster(item: Item, cluster: str) -> str:
+    return item.cluster_id if cluster == "same" else item.source_id
+
+
+def reduced(grid: Grid, *comparisons: Declared, **changes: Any) -> list[Test]:
+    def items(corpus: str, snapshot: str) -> list[Item]:
+        return [item for item in grid.items if item.corpus == corpus]
+
+    options = Options(draws=DRAWS, comparisons=comparisons, **changes)
+    return list(reduce(grid.store, NS, grid.runs, items, options).tests)
+
+
+@pytest.mark.parametrize("cluster", ["same", "source"])
+def test_originals_of_another_corpus_are_met_by_source(tmp_path: Path, cluster: str) -> None:
+    grid, one = two_corpora(tmp_path / cluster, cluster), filled(tmp_path / "one", models=("tiny",))
+    twin = declare({"corpus": "mini", "switching": "random"}, {"corpus": "mono", "switching": "none"})
+    found = by_method(reduced(grid, twin))
+    row = found["cluster-bootstrap"]
+    assert set(found) == {"cluster-bootstrap", "paired-bootstrap"}
+    assert (row.kind, row.a.n, row.b.n, row.unmatched, row.units) == ("twin", 2 * SOURCES, SOURCES, 0, SOURCES // 2)
+    same = by_method(compare(one, declare({"switching": "random"}, {"switching": "none"})))
+    gold = {item.source_id: item.label for item in grid.items}
+    mono = Grid(grid.store, [item for item in grid.items if item.corpus == "mono" and item.source_id[0] == "s"])
+    kept = mono.answers(grid.runs[1])
+    value = f1_score(
+        [int(gold[r.source_id] == "satire") for r in kept], codes(kept), labels=[0, 1], average="macro", zero_division=0
+    )
+    assert row.b.value == pytest.approx(value)
+    assert row.a.value == pytest.approx(same["cluster-bootstrap"].a.value)
+
+
+def test_mixed_rows_whose_original_is_in_no_corpus_are_counted_and_refused(tmp_path: Path) -> None:
+    grid = two_corpora(tmp_path)
+    grid.store = Store.open(str(tmp_path / "less"))
+    for run in grid.runs:
+        items = [i for i in grid.items if i.corpus == run.corpus and (run.corpus == "mini" or i.source_id < "s3")]
+        part = Grid(grid.store, items, [run])
+        part.freeze()
+        part.put(part.answers(run), run)
+    twin = declare({"corpus": "mini", "switching": "random"}, {"corpus": "mono", "switching": "none"})
+    (refused,) = reduced(grid, twin)
+    lost = sum(i.switching == "random" and i.source_id >= "s3" for i in grid.items)
+    assert (refused.p, refused.unmatched) == (None, lost)
+    assert "rows have no partner" in refused.outcome
+    tested = next(test for test in reduced(grid, twin, allow_unmatched=True) if test.sound)
+    assert (tested.outcome, tested.a.n) == ("tested", 2 * SOURCES - lost)

@@ -205,6 +205,24 @@ class Budget(Frozen):
     models: dict[str, Usd] = {}
 
 
+class BertScore(Frozen):
+    """The encoder that summaries are embedded by: BERTScore is scored where one is declared."""
+
+    model: Annotated[str, StringConstraints(min_length=1)]  # a hub name, or a folder (beside the manifest)
+    layers: Annotated[int, Field(ge=0)] = 0  # 0: bert-score's own choice for that name
+    batch_size: Annotated[int, Field(ge=1)] = 64
+    baseline: Annotated[list[Annotated[float, Field(lt=1)]], Field(min_length=3, max_length=3)] | None = None  # P, R, F
+
+
+class Metrics(Frozen):
+    """How answers are scored, where there is a choice; statistics that this changes are made anew."""
+
+    unparsed: Literal["labels", "wrong", "drop"] = "labels"  # an error of its class; a false alarm too; not counted
+    failed: Literal["labels", "wrong", "drop"] = "labels"
+    references: Literal["max", "mean"] = "max"  # of several references
+    bertscore: BertScore | None = None
+
+
 class LeaveOut(Frozen):
     """Runs that the product of a grid has and the grid does not: those that every list given here takes in."""
 
@@ -243,6 +261,7 @@ class Manifest(Frozen):
     templates: str | None = None  # a folder beside the manifest whose templates hide shipped ones of the same name
     namespace: Annotated[Name, AfterValidator(_own_folder)] = "main"
     resources: dict[str, Resources] = {}
+    metrics: Metrics = Metrics()
     baseline: dict[str, str] = {}
     comparisons: list[Comparison] = []
     budget: Budget | None = None

@@ -20,12 +20,15 @@ from decimal import Decimal
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 def digest(value: object) -> str:
     """SHA-256 (hex) of a value's canonical JSON: sorted keys, no spaces, raw Unicode."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(_canonical(value).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
 def plain(value: Any) -> Any:
@@ -87,8 +90,15 @@ def from_table(record: type[T], table: pa.Table) -> list[T]:
     if table.schema.names != wanted.names:
         raise ValueError(f"{record.__name__}: columns {table.schema.names}, expected {wanted.names}")
     hints, cast = _hints(record), table.cast(wanted)
-    columns = [_converted(_converter(hint), cast[name].to_pylist()) for name, hint in hints.items()]
+    columns = [_column(hint, cast[name]) for name, hint in hints.items()]
     return [record(*row) for row in zip(*columns, strict=True)]
+
+
+def _column(hint: Any, column: pa.ChunkedArray) -> list[Any]:
+    """A column's values in a field's type. One of empty lists is soon made: items have many fields that few use."""
+    if pa.types.is_list(column.type) and not column.null_count and not pc.max(pc.list_value_length(column)).as_py():
+        return [()] * len(column)
+    return _converted(_converter(hint), column.to_pylist())
 
 
 def _converted(convert: Callable[[Any], Any] | None, column: list[Any]) -> list[Any]:

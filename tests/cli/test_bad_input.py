@@ -87,7 +87,9 @@ def test_a_store_in_a_place_that_cannot_be(tmp_path: Path, mixgrid: Mixgrid, ver
 def test_a_store_that_cannot_be_written(tmp_path: Path, mixgrid: Mixgrid, verb: str) -> None:
     path = small_grid(tmp_path)
     (tmp_path / "file").write_text("x", "utf-8")
-    refused(mixgrid(verb, path, "--store", tmp_path / "file" / "store"), "cannot write", "writable folder")
+    ended = mixgrid(verb, path, "--store", tmp_path / "file" / "store")
+    refused(ended, "cannot write", "writable folder")
+    assert ("where you may only read, copy its namespace" in ended.err) == (verb != "run")
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -151,3 +151,13 @@ def test_an_estimate_needs_neither_data_nor_engine_nor_store(tmp_path: Path, mix
     refused = mixgrid("plan", path, "--estimate", "--limit", 3)
     assert refused.code == 2
     assert "an estimate is of the whole design; take --limit or --exact away" in refused.err
+
+
+def test_a_store_that_holds_nothing_of_the_grid_is_named(tmp_path: Path, mixgrid: Mixgrid, answered: Grid) -> None:
+    path, store, wrong = tmp_path / "manifests" / "grid.yaml", answered.store.url, str(tmp_path / "stroe")
+    for verb in ("plan", "status"):
+        ended = mixgrid(verb, path, "--store", wrong)
+        assert f"the store {wrong} holds none of this grid's runs in namespace 'main': nothing was started" in ended.err
+        assert "holds none" not in mixgrid(verb, path, "--store", store).err
+    assert "holds no run in namespace 'mian'" in mixgrid("status", "--store", store, "--namespace", "mian").err
+    assert not Path(wrong).exists()

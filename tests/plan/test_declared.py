@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mixgrid.errors import UserError
-from mixgrid.manifest import load
+from mixgrid.manifest import Comparison, CorpusChoice, load
 from mixgrid.plan.declared import KEYS, Declared, declared
 from tests.helpers import TOY, small_grid
 
@@ -72,3 +72,13 @@ def test_the_baseline_s_family_is_taken(tmp_path: Path) -> None:
         found(tmp_path, comparisons=[{**comparison({"model": "toy"}, {"model": "big"}), "family": "baseline"}])
     with pytest.raises(UserError, match="key 'baseline': model 'none' is not in this grid"):
         found(tmp_path, baseline={"model": "none"})
+
+
+def test_originals_may_be_asked_in_a_corpus_of_their_own(tmp_path: Path) -> None:
+    path = small_grid(tmp_path)
+    manifest = load(path).model_copy(update={"corpora": [CorpusChoice(name="mixed"), CorpusChoice(name="mono")]})
+    sides = {"a": {"corpus": "mixed", "switching": "random"}, "b": {"corpus": "mono", "switching": "none"}}
+    (one,) = declared(manifest.model_copy(update={"comparisons": [Comparison(**sides)]}), path)
+    assert (one.a["corpus"], one.b["corpus"], one.b["language"]) == ("mixed", "mono", "all")
+    (one,) = declared(manifest.model_copy(update={"baseline": sides["b"]}), path)
+    assert (one.a["corpus"], one.b["corpus"], one.b["switching"]) == ("*", "mono", "none")

@@ -20,6 +20,12 @@ Limit = Annotated[
     int | None, typer.Option("--limit", min=1, help="At most this many items of each corpus, whole clusters first.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+AllowUnmatched = Annotated[
+    bool, typer.Option("--allow-unmatched", help="Test the rows of a comparison that have a partner; count the others.")
+]
+AllowChanged = Annotated[
+    bool, typer.Option("--allow-changed-items", help="Leave out rows about another text of their item; count them.")
+]
 Namespace = Annotated[str, typer.Option("--namespace", help="The part of the store to look into.")]
 
 

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Never
 import typer
 from tqdm import tqdm
 
-from mixgrid.cli.options import AsJson, Limit, ManifestPath, Namespace, StoreUrl, say, say_json, warn
+from mixgrid.cli.options import (
+    AllowChanged,
+    AllowUnmatched,
+    AsJson,
+    Limit,
+    ManifestPath,
+    Namespace,
+    StoreUrl,
+    say,
+    say_json,
+    warn,
+)
 from mixgrid.cli.planned import estimate_lines, plan_lines
 from mixgrid.errors import UserError
 from mixgrid.plan.costs import prices, warnings_of
@@ -20,7 +31,7 @@ from mixgrid.plan.estimate import estimate as estimate_of
 from mixgrid.plan.events import told
 from mixgrid.plan.grid import Grid, open_store, resolve
 from mixgrid.plan.pending import listing
-from mixgrid.plan.progress import Status, cut_warnings
+from mixgrid.plan.progress import Status, cut_warnings, unknown
 from mixgrid.plan.progress import status as status_of
 from mixgrid.plan.summary import grid_warnings, summary
 from mixgrid.records import Receipt
@@ -54,7 +65,7 @@ def plan(
         say_json(found)
         return
     say("\n".join([*plan_lines(found), *_worth_lines(grid)]))
-    warn([*found.warnings, *warnings_of(priced)])
+    warn([*found.warnings, *warnings_of(priced), *unknown(grid.store, grid.manifest.namespace, grid.sizes)])
 
 
 def _worth_lines(grid: Grid) -> list[str]:
@@ -103,17 +114,19 @@ def status(
         grid = resolve(manifest, store)
         grid.store.check(write=False)
         found = status_of(grid.store, grid.manifest.namespace, grid.sizes)
+        strange = [*unknown(grid.store, grid.manifest.namespace, grid.sizes)]
         trouble = told(grid.store, grid.manifest.namespace, grid.models)
     else:
         opened = open_store(store)
         opened.check(write=False)
         found, trouble = status_of(opened, namespace), told(opened, namespace)
+        strange = [*unknown(opened, namespace)]
     if json:
         say_json(found)
         return
     for one in found:
         say(_status_line(one))
-    warn(cut_warnings(found))
+    warn([*strange, *cut_warnings(found)])
     for line in trouble:
         say(line)
     say(f"{len(found)} runs: {sum(s.done for s in found)} rows done, {sum(s.pending for s in found)} pending")
@@ -123,13 +136,19 @@ def status(
         say(cluster_line(address))
 
 
-def reduce(manifest: ManifestPath, store: StoreUrl = None, json: AsJson = False) -> None:
+def reduce(
+    manifest: ManifestPath,
+    store: StoreUrl = None,
+    allow_unmatched: AllowUnmatched = False,
+    allow_changed_items: AllowChanged = False,
+    json: AsJson = False,
+) -> None:
     """Score what the store holds of the grid; free to repeat."""
-    from mixgrid.reduce.grid import reduce_grid
+    from mixgrid.reduce.grid import Allowed, reduce_grid
     from mixgrid.report import score_table
 
     grid = resolve(manifest, store)
-    reduction = reduce_grid(grid)
+    reduction = reduce_grid(grid, Allowed(allow_unmatched, allow_changed_items))
     if json:
         say_json(replace(reduction, inputs={}))
         return
@@ -142,14 +161,16 @@ def report(
     manifest: ManifestPath,
     store: StoreUrl = None,
     out: Annotated[Path | None, typer.Option(help="Write the files into this folder too.")] = None,
+    allow_unmatched: AllowUnmatched = False,
+    allow_changed_items: AllowChanged = False,
     json: AsJson = False,
 ) -> None:
     """Write the page and the tables of the grid's scores; prints where the page is."""
-    from mixgrid.reduce.grid import reduce_grid
+    from mixgrid.reduce.grid import Allowed, reduce_grid
     from mixgrid.report import report as write_report
 
     grid = resolve(manifest, store)
-    reduction = reduce_grid(grid)
+    reduction = reduce_grid(grid, Allowed(allow_unmatched, allow_changed_items))
     places = write_report(grid.store, grid.manifest.namespace, reduction.id, out)
     if json:
         say_json({"reduction": reduction.id, "files": places})

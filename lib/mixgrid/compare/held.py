@@ -56,7 +56,7 @@ class Held:
 
 def held_cells(store: Store, reduction: Reduction) -> dict[Key, Held]:
     """All cells of a reduction."""
-    policies = Policies(**reduction.inputs["policies"])
+    policies = Policies.of(reduction.inputs["policies"])
     tables: dict[Key, dict[int, pa.Table]] = defaultdict(dict)
     for item in reduction.inputs["items"]:
         table = store.read(item)

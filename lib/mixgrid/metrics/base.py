@@ -6,9 +6,10 @@ vectors, over any leading axes: the same function gives a slice, a seed, a clust
     answers ── statistics ──> (n, F) ── sum over a slice ──> (F,) ── total ──> value
 """
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +57,15 @@ class Policies:
         if self.references not in RULES:
             raise ValueError(f"references {self.references!r}: one of {', '.join(RULES)}")
 
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> "Policies":
+        """The policies of a manifest, or of a reduction's account (`vars` of it, as JSON gives it back)."""
+        encoder = plain.get("encoder")
+        if encoder is None:
+            return cls(**{**plain, "encoder": None})
+        found: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in encoder.items()}
+        return cls(**{**plain, "encoder": Encoder(**found)})
+
     def __str__(self) -> str:
         return f"unparsed:{self.unparsed}|failed:{self.failed}"
 
@@ -78,11 +88,17 @@ class Metric:
 
     def value(self, total: Array) -> tuple[float | None, str]:
         """The value of one sum (F,), or None and the reason."""
-        why = self.undefined(total)
+        return self.values(total[None])[0]
+
+    def values(self, totals: Array) -> list[tuple[float | None, str]]:
+        """The same for each of several sums (n, F)."""
+        found = np.asarray(self.total(totals)).tolist()
+        return [self._shown(value, self.undefined(total)) for value, total in zip(found, totals, strict=True)]
+
+    def _shown(self, value: float, why: str) -> tuple[float | None, str]:
         if why:
             return None, why
-        value = float(self.total(total))
-        return (None, "n/a (nothing to divide by)") if np.isnan(value) else (value, "")
+        return (None, "n/a (nothing to divide by)") if math.isnan(value) else (value, "")
 
 
 class Family(Protocol):
@@ -116,6 +132,6 @@ class Family(Protocol):
 def ratio(over: npt.ArrayLike, under: npt.ArrayLike, empty: float = np.nan) -> Array:
     """Quotient, element by element; `empty` where there is nothing to divide by."""
     over, under = np.broadcast_arrays(np.asarray(over, dtype=np.float64), np.asarray(under, dtype=np.float64))
-    out: Array = np.full(under.shape, empty)
+    out: Array = np.full_like(under, empty)  # in the same order in memory: the bootstrap's is by statistic
     np.divide(over, under, out=out, where=under != 0)
     return out

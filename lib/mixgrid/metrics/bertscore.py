@@ -56,8 +56,7 @@ def score(
     languages: Sequence[str] | None = None,
 ) -> TextScores:
     """P, R and F per item (raw: about 0..1, cosine similarity), each distinct pair scored once."""
-    pairs = Pairs.of(predictions, references, languages)
-    texts.check_rule(multi)
+    pairs = Pairs.of(predictions, references, languages, multi)
     loaded = _load(encoder.model, encoder.layers, encoder.device)
     hypotheses, targets = pairs.flat()
     pieces = _Pieces(loaded)
@@ -68,7 +67,7 @@ def score(
     return TextScores(
         {**{name: values[:, i] for i, name in enumerate(NAMES)}, "bertscore_unk": unknown},
         tuple(_status(p, refs, pieces) for p, refs in zip(pairs.predictions, pairs.references, strict=True)),
-        f"bertscore({loaded.signature}{_weights(encoder)})|{pairs.note('model', multi)}",
+        f"bertscore({loaded.signature}{_weights(encoder)})|{pairs.note('model')}",
     )
 
 

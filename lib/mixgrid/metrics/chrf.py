@@ -30,8 +30,7 @@ def score(
     Several references: the best per sentence (sacrebleu's rule, which makes the corpus counts too); `mean` averages
     the sentence scores, and has no corpus score.
     """
-    pairs = Pairs.of(predictions, references, languages)
-    texts.check_rule(multi)
+    pairs = Pairs.of(predictions, references, languages, multi)
     metric = texts.load("sacrebleu").CHRF(char_order=CHAR_ORDER, word_order=WORD_ORDER, beta=BETA)
     if multi == "mean":
         hypotheses, targets = pairs.flat()
@@ -42,7 +41,7 @@ def score(
     return TextScores(
         {"chrf++_sentence": values},
         pairs.blanks(),
-        f"chrf++({metric.get_signature() if predictions else 'no items'})|{pairs.note('characters', multi)}",
+        f"chrf++({metric.get_signature() if predictions else 'no items'})|{pairs.note('characters')}",
         sums,
     )
 

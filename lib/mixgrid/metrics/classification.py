@@ -31,13 +31,13 @@ class Confusion:
         """Fold the unparsed and failed columns in."""
         counts = table_of(stats)
         classes = counts.shape[-2]
-        table, lost = counts[..., :classes].copy(), np.zeros(counts.shape[:-1])
+        table, lost = counts[..., :classes], np.zeros_like(counts[..., 0])
         others = (1 - np.eye(classes)) / max(classes - 1, 1)
         for column, policy in ((classes, policies.unparsed), (classes + 1, policies.failed)):
             if policy == "labels":
                 lost = lost + counts[..., column]
             elif policy == "wrong":
-                table += counts[..., column, None] * others
+                table = table + counts[..., column, None] * others
         return cls(table, lost)
 
     @property

@@ -42,18 +42,16 @@ def score(
     languages: Sequence[str] | None = None,
 ) -> TextScores:
     """METEOR in 0..1 per item; several references: the best one (nltk's rule) or the mean."""
-    pairs = Pairs.of(predictions, references, languages)
-    texts.check_rule(multi)
+    pairs = Pairs.of(predictions, references, languages, multi)
     words = lru_cache(maxsize=None)(tokenizers.tokenizer(tokenizer))
     single = _single()
     hypotheses, targets = pairs.flat()
     flat = np.array([single(words(r), words(h)) for h, r in zip(hypotheses, targets, strict=True)], dtype=np.float64)
-    starts = pairs.starts()
-    values = texts.mean(flat, starts) if multi == "mean" else flat[texts.best(flat, starts)]
+    values = pairs.combined(flat)
     return TextScores(
         {"meteor": values},
         pairs.statuses(words, values),
-        f"meteor(nltk-{texts.version('nltk')}, exact+stem)|{pairs.note(tokenizers.label(tokenizer), multi)}",
+        f"meteor(nltk-{texts.version('nltk')}, exact+stem)|{pairs.note(tokenizers.label(tokenizer))}",
     )
 
 

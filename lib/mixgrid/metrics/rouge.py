@@ -68,8 +68,7 @@ def score(
     Several references: `max` takes, per type, the reference of the best F1 with its precision and recall (rouge-score's
     `score_multi`); `mean` averages each of the three.
     """
-    pairs = Pairs.of(predictions, references, languages)
-    texts.check_rule(multi)
+    pairs = Pairs.of(predictions, references, languages, multi)
     chosen = backend()
     hypotheses, targets = pairs.flat()
     encode = _encoding(tokenizer, {*hypotheses, *targets})
@@ -78,7 +77,7 @@ def score(
     return TextScores(
         {f"{name}_{part}": values[:, i, j] for i, name in enumerate(TYPES) for j, part in enumerate(PARTS)},
         pairs.statuses(tokenizers.tokenizer(tokenizer), values[:, 0, 2]),
-        f"rouge({chosen.name})|stem:no|{pairs.note(tokenizers.label(tokenizer), multi)}",
+        f"rouge({chosen.name})|stem:no|{pairs.note(tokenizers.label(tokenizer))}",
     )
 
 

@@ -53,6 +53,7 @@ class Pairs:
     predictions: tuple[str, ...]
     references: tuple[tuple[str, ...], ...]
     normalised: bool
+    rule: str = "max"  # for several references
 
     @classmethod
     def of(
@@ -60,8 +61,11 @@ class Pairs:
         predictions: Sequence[str],
         references: Sequence[Sequence[str]],
         languages: Sequence[str] | None = None,
+        rule: str = "max",
     ) -> "Pairs":
-        """Check the lists, item by item. `languages`: one tag (`ro-en`) per item; without them texts stay as they are.
+        """Check the rule for several references, and the lists, item by item.
+
+        `languages`: one tag (`ro-en`) per item; without them texts stay as they are.
 
         A plain string where a list belongs raises TypeError: it would be scored letter by letter (sacrebleu #121).
         """
@@ -79,6 +83,7 @@ class Pairs:
             tuple(_compared(text, tag) for text, tag in zip(predictions, tags, strict=True)),
             tuple(tuple(_compared(text, tag) for text in texts) for texts, tag in zip(references, tags, strict=True)),
             languages is not None,
+            check_rule(rule),
         )
 
     def flat(self) -> tuple[list[str], list[str]]:
@@ -106,9 +111,14 @@ class Pairs:
         rows = zip(self.predictions, self.references, scores.tolist(), strict=True)
         return tuple("ok" if score > 0 else _status(text, refs, words) for text, refs, score in rows)
 
-    def note(self, tokenizer: str, rule: str) -> str:
+    def combined(self, values: FloatArray) -> FloatArray:
+        """One value per item, from one per pair."""
+        starts = self.starts()
+        return mean(values, starts) if self.rule == "mean" else values[best(values, starts)]
+
+    def note(self, tokenizer: str, rule: str = "") -> str:
         """The end of a signature: what was done to the texts, and the rule for several references."""
-        return f"tok:{tokenizer}|norm:{NORMALISER if self.normalised else 'no'}|refs:{rule}"
+        return f"tok:{tokenizer}|norm:{NORMALISER if self.normalised else 'no'}|refs:{rule or self.rule}"
 
 
 def _compared(text: str, tag: str) -> str:

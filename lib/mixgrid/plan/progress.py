@@ -54,6 +54,19 @@ def cut_warnings(found: Collection[Status]) -> Iterator[str]:
         )
 
 
+def unknown(store: Store, namespace: str, runs: Collection[str] | None = None) -> Iterator[str]:
+    """A warning where the store holds none of some runs, or no run at all: "0 done" would hide a mistyped store."""
+    folder = f"{namespace}/runs/"
+    held = {entry.key.removeprefix(folder).split("/")[0] for entry in store.list(folder)}
+    if not (held if runs is None else held & set(runs)):
+        what = "no run" if runs is None else "none of this grid's runs"
+        others = f" (of others it holds {len(held)})" if held else ""
+        yield (
+            f"the store {store.url} holds {what} in namespace {namespace!r}{others}: nothing was started there yet, "
+            "or --store or the namespace names another place than was meant"
+        )
+
+
 def publish(store: Store, namespace: str, progress: Progress) -> None:
     """Make a part's counts visible to every other process."""
     name = "-".join([progress.part, str(progress.at_ms), *(str(getattr(progress, f)) for f in COUNTED)])

@@ -7,7 +7,7 @@ the same input is answered from the store.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from mixgrid.reduce.book import Book, Vectors
 from mixgrid.reduce.cells import Cell, Slices
 from mixgrid.reduce.compared import compared
 from mixgrid.reduce.inputs import Inputs, account, gather
-from mixgrid.reduce.join import Answers, check
+from mixgrid.reduce.join import Answers, Planned, check
 from mixgrid.reduce.judge import Judge
 from mixgrid.reduce.mapping import judged_parts
 from mixgrid.reduce.population import Population
@@ -56,9 +56,9 @@ class Options:
 
     def takes(self, item: Item) -> bool:
         """Whether the scores are about this item."""
-        only = None if self.items is None else self.items.get(item.corpus, frozenset())
-        pairs = ((item.language, self.languages), (item.switching, self.switching), (item.item_id, only))
-        return all(wanted is None or value in wanted for value, wanted in pairs)
+        spoken = self.languages is None or item.language in self.languages
+        asked = self.items is None or item.item_id in self.items.get(item.corpus, ())
+        return spoken and asked and (self.switching is None or item.switching in self.switching)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def reduce(
             (scores, tests),
             {
                 **account(inputs, cells, reduction_id),
-                "policies": {name: getattr(options.policies, name) for name in ("unparsed", "failed", "references")},
+                "policies": asdict(options.policies),
             },
         )
     return load(store, namespace, reduction_id, inputs.warnings)
@@ -131,10 +131,11 @@ def collect(
         task = _task(options.tasks, name)
         family = FAMILIES[task.score](task.classes, options.policies)
         population = Population.of(items(corpus, snapshot), task, family, options.takes)
+        planned = Planned(population)
         judge = Judge(task, family, population.sheet, snapshot)
         for same_model in _by(group, lambda r: r.model).values():
             book = Book(Vectors(len(family.features)))
-            answers = [Answers.load(store, inputs.plans[r.run_id], r, population) for r in same_model]
+            answers = [Answers.load(store, inputs.plans[r.run_id], r, planned) for r in same_model]
             parts = inputs.parts[same_model[0].run_id]
             for judged in judged_parts(
                 store, f"{namespace}/statistics/{judge.key}", parts, judge, inputs.warnings, options.on_ray

@@ -18,8 +18,8 @@ from mixgrid.metrics.base import Answer, Array, Family
 from mixgrid.records import Run
 from mixgrid.reduce.book import Book
 from mixgrid.reduce.join import Answers
-from mixgrid.reduce.judge import FAILED
 from mixgrid.reduce.population import Ints, Population, Sheet
+from mixgrid.reduce.readings import FAILED
 from mixgrid.significance.effects import second_moment
 
 ALL, MIXED, NONE = "all", "mixed", "none"
@@ -139,9 +139,10 @@ class Cell:
         inside = np.r_[self.slices.sums[s], False]  # the last stands for -1, items of other parts
         return np.asarray((kept == len(self.answers)) & inside[self.slices.basic_of])
 
-    def among(self, kept: npt.NDArray[np.bool_]) -> Array:
-        """Sums by seed and cluster over some items of the population: (R, K, F)."""
-        return np.stack([self._some(a, kept) for a in self.answers])
+    def among(self, kept: npt.NDArray[np.bool_], clusters: tuple[Ints, int] | None = None) -> Array:
+        """Sums by seed and cluster over some items of the population: (R, K, F); by other clusters where given."""
+        own = clusters or (self.population.clusters.of, len(self.population.clusters.names))
+        return np.stack([self._some(a, kept, *own) for a in self.answers])
 
     def item_vectors(self, answers: Answers, items: npt.NDArray[np.int64]) -> Array:
         """(n, F) of some items, each of which the run answered."""
@@ -211,10 +212,10 @@ class Cell:
         sums = _sums(flat, vectors, clusters * basics)
         return self.slices.add_up(sums.reshape(clusters, basics, -1))
 
-    def _some(self, answers: Answers, kept: npt.NDArray[np.bool_]) -> Array:
+    def _some(self, answers: Answers, kept: npt.NDArray[np.bool_], clusters: Ints, size: int) -> Array:
         mine = answers.answered & kept[answers.item]
         vectors = self.book.vectors.table[answers.rows.verdict[mine]]
-        return _sums(self.population.clusters.of[answers.item[mine]], vectors, len(self.population.clusters.names))
+        return _sums(clusters[answers.item[mine]], vectors, size)
 
     def _by_basic(self, item: npt.NDArray[np.int64] | Ints, vectors: Array) -> Array:
         return _sums(self.slices.basic_of[item], vectors, self.slices.sums.shape[1])

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mixgrid.metrics.base import Metric
 from mixgrid.records import Side, Test
 from mixgrid.reduce.compat import compat_tests, discordant, right_metric
-from mixgrid.reduce.resample import Draws, Resampled, items_key, pair_of
+from mixgrid.reduce.resample import Draws, Resampled, pair_key, pair_of
 from mixgrid.reduce.sides import Matched
 from mixgrid.significance.base import Outcome, not_testable
 from mixgrid.significance.bootstrap import METHOD
@@ -33,7 +33,7 @@ def _rows(pair: Matched, found: Resampled, draws: Draws, allow_unmatched: bool) 
 
 def _sound(pair: Matched, found: Resampled) -> Outcome:
     """The cluster test of the pair; with the odds ratio where rows are right or wrong."""
-    results = found[items_key(pair.a.cell)]
+    results = found[pair_key(pair)]
     if pair.metric.name not in results:
         return not_testable(METHOD, "no resamples were asked for")
     outcome = results[pair.metric.name].pairs[pair_of(pair)]

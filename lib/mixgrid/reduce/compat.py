@@ -114,11 +114,11 @@ def _originals(pair: Matched, kept: tuple[npt.NDArray[np.bool_], ...], items: It
     """Mixed rows and the original of each, in the order of the sides; None where a source has two originals."""
     mixed = 1 if pair.a.fields["switching"] == "none" else 0
     rows, originals = np.flatnonzero(kept[mixed]), np.flatnonzero(kept[1 - mixed])
-    source = pair.a.cell.population.sources.of
-    if len(np.unique(source[originals])) < len(originals):
+    source, other = pair.shared.sources[mixed], pair.shared.sources[1 - mixed]
+    if len(np.unique(other[originals])) < len(originals):
         return None
-    order = originals[np.argsort(source[originals])]
-    partner = order[np.searchsorted(source[order], source[rows])]
+    order = originals[np.argsort(other[originals])]
+    partner = order[np.searchsorted(other[order], source[rows])]
     return (rows, partner) if mixed == 0 else (partner, rows)
 
 

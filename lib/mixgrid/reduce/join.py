@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from mixgrid.errors import UserError
 from mixgrid.records import Run
 from mixgrid.reduce.book import Rows, numbers
-from mixgrid.reduce.population import Ints, Population, Words, lists_as_text, words
+from mixgrid.reduce.population import Ints, Population, Words, list_words, words
 from mixgrid.store import Part, Store
 
 PLAN_COLUMNS = ("item_id", "item_hash", "request_id", "prompt_sha256", "order")
@@ -37,10 +37,10 @@ class Answers:
     counts: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def load(cls, store: Store, plans: list[Part], run: Run, population: Population) -> "Answers":
+    def load(cls, store: Store, plans: list[Part], run: Run, planned: "Planned") -> "Answers":
         """A run's plan, none of it answered. A plan with two requests for one item is refused."""
-        tables = [store.read(part, PLAN_COLUMNS) for part in plans]
-        columns = [_plan_columns(table, population) for table in tables]
+        population = planned.population
+        columns = [planned.columns(store.read(part, PLAN_COLUMNS)) for part in plans]
         item, request, prompt, item_hash, order = (
             np.concatenate([c[i] for c in columns]) if columns else np.zeros(0, dtype=kind)
             for i, kind in enumerate((np.int32, np.uint64, np.uint64, np.uint64, np.uint64))
@@ -108,10 +108,12 @@ class Answers:
     def _settle(self, at: Ints, rows: Rows, taken: npt.NDArray[np.int64]) -> None:
         """Let the row with the lowest digest stand at each place, and count how often it came."""
         row = rows.row[taken]
-        order = np.lexsort((row, at))
+        order = np.argsort(at, kind="stable")
+        if (at[order][1:] == at[order][:-1]).any():
+            order = np.lexsort((row, at))
         first = order[np.r_[True, at[order][1:] != at[order][:-1]]] if len(at) else order
         better = first[~self.answered[at[first]] | (row[first] < self.rows.row[at[first]])]
-        self.rows.put(at[better], rows, taken[better])
+        self.rows.put(at[better].astype(np.int64), rows, taken[better])
         self.copies[at[better]] = 0
         np.add.at(self.copies, at[row == self.rows.row[at]], 1)
 
@@ -128,14 +130,25 @@ def check(answers: Answers, allow_changed: bool) -> None:
         )
 
 
-def _plan_columns(table: pa.Table, population: Population) -> tuple[Ints, Words, Words, Words, Words]:
-    return (
-        population.sheet.find(table["item_id"].to_pylist()),
-        words(table["request_id"]),
-        words(table["prompt_sha256"]),
-        words(table["item_hash"]),
-        words(lists_as_text(table["order"])),
-    )
+@dataclass
+class Planned:
+    """The plans of runs over the same items as numbers: what all say alike, they say once."""
+
+    population: Population
+    _seen: list[tuple[pa.Table, tuple[Ints, Words, Words]]] = field(default_factory=list)
+
+    def columns(self, table: pa.Table) -> tuple[Ints, Words, Words, Words, Words]:
+        """Item, request, prompt, the item's content, order."""
+        item, item_hash, order = self._of_items(table.select(["item_id", "item_hash", "order"]))
+        return item, words(table["request_id"]), words(table["prompt_sha256"]), item_hash, order
+
+    def _of_items(self, table: pa.Table) -> tuple[Ints, Words, Words]:
+        for known, found in self._seen:
+            if known.equals(table):
+                return found
+        found = (self.population.sheet.find(table["item_id"]), words(table["item_hash"]), list_words(table["order"]))
+        self._seen = [*self._seen[-3:], (table, found)]  # a plan may have a few parts
+        return found
 
 
 def _once(run: Run, item: Ints, request: Words, usable: Bools) -> npt.NDArray[np.int64]:

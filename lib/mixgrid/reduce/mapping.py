@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import pyarrow as pa
 
-from mixgrid.reduce.judge import COLUMNS, Judge
+from mixgrid.reduce.judge import COLUMNS, FEW, Judge
 from mixgrid.store import Part, Store, StoreError
 from mixgrid.store.parts import decode
 
@@ -49,7 +50,7 @@ def _judge_part(store: Store, cache: str, part: Part, made: Part | None, judge: 
             made = None  # a spoilt cache entry is made again
     data = store.get(part.key)  # an unreachable store raises here
     try:
-        rows = decode(part.key, data, COLUMNS)
+        rows = decode(part.key, data, COLUMNS, FEW)
     except StoreError as error:
         return Spoilt(f"left out a part, so its rows count as missing: {error}")
     judged = judge(rows)
@@ -75,7 +76,12 @@ def _on_ray(
     """The same on Ray, a few batches ahead of the reader, so that memory is bounded by them."""
     import ray
 
-    task, shared = ray.remote(_judge), ray.put(judge)
+    shared = ray.put(judge)
+    gpus = int(ray.cluster_resources().get("GPU", 0)) if judge.embeds else 0
+    if gpus:
+        yield from _on_gpus(store, cache, batches, shared, gpus)
+        return
+    task = ray.remote(_judge)
     ahead = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
     waiting = iter(batches)
     running = [task.remote(store, cache, batch, shared) for batch in islice(waiting, ahead)]
@@ -83,3 +89,25 @@ def _on_ray(
         done = ray.get(running.pop(0))
         running += [task.remote(store, cache, batch, shared) for batch in islice(waiting, 1)]
         yield done
+
+
+class Bench:
+    """What holds a GPU, and on it the encoder that its first batch has loaded."""
+
+    def judge(
+        self, store: Store, cache: str, batch: Sequence[tuple[Part, Part | None]], judge: Judge
+    ) -> list[pa.Table | Spoilt]:
+        """Judge some parts."""
+        return _judge(store, cache, batch, judge)
+
+
+def _on_gpus(
+    store: Store, cache: str, batches: Sequence[Sequence[tuple[Part, Part | None]]], judge: Any, gpus: int
+) -> Iterator[list[pa.Table | Spoilt]]:
+    """On actors, one for each GPU that there is work for. They end with the last reference to them."""
+    import ray
+    from ray.util import ActorPool
+
+    actor = ray.remote(num_gpus=1, max_restarts=3, max_task_retries=3)(Bench)
+    pool = ActorPool([actor.remote() for _ in range(min(gpus, len(batches)))])
+    yield from pool.map(lambda bench, batch: bench.judge.remote(store, cache, batch, judge), batches)

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 
 from mixgrid.metrics.base import Family
 from mixgrid.records import Item
+from mixgrid.reduce.codes import lists_coded, numbered, whole
 from mixgrid.tasks.base import Task
 
 Ints = npt.NDArray[np.int32]
@@ -29,9 +29,12 @@ class Codes:
     @classmethod
     def named(cls, values: Sequence[str]) -> "Codes":
         """Number the values."""
-        names = sorted(set(values))
-        place = {name: i for i, name in enumerate(names)}
-        return cls(tuple(names), np.fromiter((place[v] for v in values), dtype=np.int32, count=len(values)))
+        coded = pa.array(values, pa.string()).dictionary_encode()
+        names = coded.dictionary.to_pylist()
+        order = sorted(range(len(names)), key=names.__getitem__)
+        rank: Ints = np.empty(len(names), dtype=np.int32)
+        rank[order] = np.arange(len(names), dtype=np.int32)
+        return cls(tuple(names[i] for i in order), rank[coded.indices.to_numpy(zero_copy_only=False)])
 
     def column(self, at: Ints) -> pa.Array:
         """The names of some rows, as an Arrow dictionary."""
@@ -46,13 +49,10 @@ class Sheet:
     facts: tuple[Hashable, ...]  # distinct
     fact_of: Ints  # of each item
 
-    def find(self, ids: Iterable[str]) -> Ints:
+    def find(self, ids: pa.Array | pa.ChunkedArray) -> Ints:
         """The number of each item, -1 where there is none of that id."""
-        return np.fromiter((self._places.get(i, -1) for i in ids), dtype=np.int32)
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {item_id: i for i, item_id in enumerate(self.item_ids.to_pylist())}
+        found: Ints = pc.fill_null(pc.index_in(whole(ids), self.item_ids), -1).to_numpy(zero_copy_only=False)
+        return found
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def words(digests: pa.Array | pa.ChunkedArray) -> Words:
     Rows are always compared within one item, so 64 bits of a SHA-256 are as strict as all of them, at a tenth of the
     memory.
     """
-    column = pc.fill_null(_whole(digests), "").cast(pa.string())
+    column = pc.fill_null(whole(digests), "").cast(pa.string())
     sizes = pc.binary_length(column).to_numpy(zero_copy_only=False)
     if len(sizes) and sizes[0] and sizes[0] % WORD == 0 and (sizes == sizes[0]).all():
         folded = _fold(column, int(sizes[0]))
@@ -111,6 +111,12 @@ def words(digests: pa.Array | pa.ChunkedArray) -> Words:
     return found
 
 
+def list_words(column: pa.ChunkedArray) -> Words:
+    """A word for each list of texts."""
+    number, firsts = numbered(*lists_coded(column))
+    return words(lists_as_text(column.take(pa.array(firsts))))[number]
+
+
 def lists_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Lists of texts as one text each, to tell them apart (with their lengths, should a text hold the separator)."""
     plain = column.cast(pa.list_(pa.string()))  # the kernel does not know lists whose items cannot be null
@@ -120,11 +126,7 @@ def lists_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def first_words(digests: pa.Array | pa.ChunkedArray) -> Words:
     """The first 16 hex digits of each digest as numbers, which sort as the digests do."""
-    return words(pc.utf8_slice_codeunits(_whole(digests), 0, WORD))
-
-
-def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return words(pc.utf8_slice_codeunits(whole(digests), 0, WORD))
 
 
 def _fold(column: pa.Array, size: int) -> Words | None:

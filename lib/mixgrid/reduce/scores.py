@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, product
 
 import numpy as np
 
@@ -32,19 +32,31 @@ def _cell_scores(cell: Cell, found: Mapping[str, Bootstrap], draws: Draws) -> It
     totals = cell.statistics.sum(axis=1)  # (R, S, F)
     moments = np.stack([cell.moments(a) for a in cell.answers])
     votes = {rule: cell.voted(rule) for rule in cell.family.votes} if len(cell.answers) > 1 else {}
+    values = {metric.name: _by_slice(metric, totals) for metric in cell.family.metrics}
+    voted = {(rule, m.name): m.values(sums) for rule, sums in votes.items() for m in _headline(cell)}
     for s in range(len(cell.slices.names)):
         blank = _blank(cell, s)
         for metric in cell.family.metrics:
-            score = _over_seeds(replace(blank, metric=metric.name), [metric.value(total[s]) for total in totals])
+            score = _over_seeds(blank, metric, values[metric.name][s])
             if metric.name in cell.family.headline:
                 estimate = found[metric.name].cells.get(column(cell, s)) if metric.name in found else None
                 score = _with_design(_with_interval(score, estimate), cell, metric, s, moments[:, s])
             yield _signed(score, cell, metric, f"resamples:{draws.resamples}" if score.ci_low is not None else "")
-        for rule, sums in votes.items():
-            for metric in (m for m in cell.family.metrics if m.name in cell.family.headline):
-                value, note = metric.value(sums[s])
-                voted = replace(blank, metric=f"{metric.name}_vote_{rule}", value=value, note=note)
-                yield _signed(voted, cell, metric, f"vote:{rule}")
+        for rule, metric in product(votes, _headline(cell)):
+            value, note = voted[rule, metric.name][s]
+            score = replace(blank, metric=f"{metric.name}_vote_{rule}", value=value, note=note)
+            yield _signed(score, cell, metric, f"vote:{rule}")
+
+
+def _headline(cell: Cell) -> list[Metric]:
+    return [metric for metric in cell.family.metrics if metric.name in cell.family.headline]
+
+
+def _by_slice(metric: Metric, totals: Array) -> list[list[tuple[float | None, str]]]:
+    """A metric of sums (R, S, F), as values and notes: by slice, of each seed."""
+    seeds, slices, width = totals.shape
+    flat = metric.values(np.swapaxes(totals, 0, 1).reshape(-1, width))
+    return [flat[s * seeds : (s + 1) * seeds] for s in range(slices)]
 
 
 def _baseline_scores(cell: Cell) -> Iterator[Score]:
@@ -77,13 +89,14 @@ def _share(part: float, whole: float) -> float:
     return float(part / whole) if whole else 0.0
 
 
-def _over_seeds(score: Score, values: Sequence[tuple[float | None, str]]) -> Score:
+def _over_seeds(score: Score, metric: Metric, values: Sequence[tuple[float | None, str]]) -> Score:
     """The mean of the seeds that have a value, their sample sd (n-1), and why others have none."""
     defined = [value for value, _ in values if value is not None]
     missing = [f"seed {seed}: {note}" for seed, (_, note) in zip(score.seeds, values, strict=True) if note]
     note = "; ".join(missing) if defined else next(iter(n for _, n in values if n), EMPTY)
     return replace(
         score,
+        metric=metric.name,
         value=math.fsum(defined) / len(defined) if defined else None,
         note=note,
         per_seed=tuple(value for value, _ in values),

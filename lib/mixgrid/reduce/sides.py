@@ -1,7 +1,7 @@
 """From declared comparisons to pairs of a cell's slices, each side on the rows that have a partner on the other.
 
-Sides of one slice are joined by item. Others (mixed rows and their originals, two methods) are joined by source: a row
-has a partner where the other side has a row of its source.
+Sides of one slice are joined by item. Others (mixed rows and their originals, two methods) are joined by source, within
+a corpus or across two: a row has a partner where the other side has a row of its source.
 """
 
 from collections import defaultdict
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from mixgrid.metrics.base import Array, Metric
 from mixgrid.plan.declared import ALL, EACH, KEYS, NONE, SLICE, Declared, Side
 from mixgrid.reduce.cells import Cell
+from mixgrid.reduce.shared import Shared, shared
 
 Bools = npt.NDArray[np.bool_]
 OVERLAP = (ALL, "mixed")  # slices that hold others
@@ -66,12 +67,22 @@ class Matched:
         return "method" if "switching" in differs else differs[0]
 
     @property
+    def one_corpus(self) -> bool:
+        """Whether both sides are of the same items' snapshot."""
+        return self.a.cell.population is self.b.cell.population
+
+    @property
     def by_item(self) -> bool:
         """Whether both sides answered the same items."""
-        return all(self.a.fields[key] == self.b.fields[key] for key in SLICE)
+        return self.one_corpus and all(self.a.fields[key] == self.b.fields[key] for key in SLICE)
+
+    @cached_property
+    def shared(self) -> Shared:
+        """The sources and clusters of both sides."""
+        return shared(self.a.cell.population, self.b.cell.population)
 
     def kept(self) -> tuple[Bools, Bools]:
-        """Of each item of the population: whether it counts on the one side, on the other."""
+        """Of each item of the side's population: whether it counts on the one side, on the other."""
         return self._kept(*self._answered())
 
     @cached_property
@@ -91,11 +102,15 @@ class Matched:
     def column(self, at: int) -> str:
         """A side's name among the columns of its population."""
         place, other = (self.a, self.b)[:: 1 - 2 * at]
+        if not self.one_corpus:
+            return f"{place.fields['corpus']}|{place.column} with {other.fields['corpus']}|{other.column}"
         return place.column if self.ground.whole[at] else f"{place.column} with {other.column}"
 
     def statistics(self, at: int) -> Array:
         """A side's sums by seed and cluster (R, K, F)."""
         place = (self.a, self.b)[at]
+        if not self.one_corpus:
+            return place.cell.among(self.kept()[at], (self.shared.clusters[at], self.shared.counts[1]))
         if self.ground.whole[at]:
             return place.cell.statistics[:, :, place.s]
         return place.cell.among(self.kept()[at])
@@ -106,17 +121,17 @@ class Matched:
     def _kept(self, a: Bools, b: Bools) -> tuple[Bools, Bools]:
         if self.by_item:
             return a & b, a & b
-        sources = self.a.cell.population.sources
-        there = [np.bincount(sources.of[mask], minlength=len(sources.names)) > 0 for mask in (a, b)]
-        both = (there[0] & there[1])[sources.of]
-        return a & both, b & both
+        sources, count = self.shared.sources, self.shared.counts[0]
+        there = [np.bincount(of[mask], minlength=count) > 0 for of, mask in zip(sources, (a, b), strict=True)]
+        both = there[0] & there[1]
+        return a & both[sources[0]], b & both[sources[1]]
 
     def _original(self, place: Place) -> bool:
         return self.kind == "twin" and place.fields["switching"] == NONE
 
 
 def matched(cells: Sequence[Cell], comparisons: Sequence[Declared]) -> list[Matched]:
-    """Every pair that the comparisons take in, of cells over the same items."""
+    """Every pair that the comparisons take in, of cells over the same items or over sources that two corpora share."""
     places = [Place(cell, s) for cell in cells for s in range(len(cell.slices.names))]
     return [pair for declared in comparisons for pair in _pairs(places, declared)]
 
@@ -150,7 +165,7 @@ def _pairs(places: Sequence[Place], declared: Declared) -> Iterator[Matched]:
         if _fits(place, declared.a):
             for other in others.get(_ground(place, same), ()):
                 metric = _metric(place.cell, declared.metric)
-                if metric and _apart(place, other):
+                if metric and _apart(place, other) and _joinable(place, other):
                     yield Matched(declared, metric, place, other)
 
 
@@ -159,9 +174,14 @@ def _fits(place: Place, side: Side) -> bool:
 
 
 def _ground(place: Place, same: Sequence[str]) -> tuple[object, ...]:
-    """What both sides of a pair share: the items' population, and the keys that are the same on both."""
+    """What both sides of a pair share: split and task, and the keys that are the same on both."""
     run = place.cell.run
-    return (run.corpus, run.split, run.snapshot, run.task, *(place.fields[key] for key in same))
+    return (run.split, run.task, *(place.fields[key] for key in same))
+
+
+def _joinable(a: Place, b: Place) -> bool:
+    """Not two states of one corpus: their rows are not the same rows."""
+    return a.cell.population is b.cell.population or a.fields["corpus"] != b.fields["corpus"]
 
 
 def _apart(a: Place, b: Place) -> bool:

@@ -21,7 +21,7 @@ from mixgrid.significance.definitions import bootstrap_p
 from mixgrid.significance.effects import mde_from_error
 from mixgrid.significance.intervals import Scaling, bca, jackknife_error, percentile, scaling, shifted
 from mixgrid.significance.population import Population
-from mixgrid.significance.resampling import Resampling, draws_of, leave_one_out, prepare
+from mixgrid.significance.resampling import Resampling, all_draws, leave_one_out, prepare
 from mixgrid.significance.signflip import sign_test, swap_test
 
 METHOD = "cluster-bootstrap"
@@ -88,24 +88,46 @@ class _Sample:
 
 def bootstrap(population: Population, pairs: Sequence[Pair] = (), plan: Resampling | None = None) -> Bootstrap:
     """Intervals for all cells and tests for the declared pairs, all from the same draws."""
+    return bootstraps([population], [pairs], plan)[0]
+
+
+def bootstraps(
+    populations: Sequence[Population], pairs: Sequence[Sequence[Pair]], plan: Resampling | None = None
+) -> list[Bootstrap]:
+    """The same of several metrics of one population, which is drawn once; each metric has pairs of its own."""
+    for population, own in zip(populations, pairs, strict=True):
+        _check(population, own)
+    runs = _runs(populations, plan or Resampling())
+    return [_result(run, own) for run, own in zip(runs, pairs, strict=True)]
+
+
+def _check(population: Population, pairs: Sequence[Pair]) -> None:
     for cell in (cell for pair in pairs for cell in (pair.a, pair.b)):
         if cell not in population.cells:
             known = allowed(cell, population.names)
             raise UserError(
                 f"a comparison names the cell {cell!r}, which population {population.name!r} lacks; {known}."
             )
-    run = _run(population, plan or Resampling())
-    cells = {name: _estimate(run, name) for name in population.names}
+
+
+def _result(run: _Run, pairs: Sequence[Pair]) -> Bootstrap:
+    cells = {name: _estimate(run, name) for name in run.population.names}
     return Bootstrap(cells, {pair: _compare(run, pair) for pair in pairs})
 
 
-def _run(population: Population, plan: Resampling) -> _Run:
+def _runs(populations: Sequence[Population], plan: Resampling) -> list[_Run]:
+    if len(populations[0].statistics) < 2:
+        return [_run(population, plan, None) for population in populations]
+    drawn = all_draws(populations, prepare(populations[0], plan), plan)
+    return [_run(population, plan, draws) for population, draws in zip(populations, drawn, strict=True)]
+
+
+def _run(population: Population, plan: Resampling, draws: Floats | None) -> _Run:
     place = {name: i for i, name in enumerate(population.names)}
     columns = population.values(population.statistics.sum(axis=0))
-    if len(population.statistics) < 2:
+    if draws is None:
         none = np.empty((0, len(place)))
         return _Run(population, plan, place, columns, population.by_cell(columns), none, none)
-    draws = draws_of(population, prepare(population, plan), plan)
     return _Run(population, plan, place, columns, population.by_cell(columns), draws, leave_one_out(population))
 
 

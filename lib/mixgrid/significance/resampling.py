@@ -4,7 +4,7 @@ Drawing K clusters with replacement is multiplying the (K, C·F) statistics by a
 of hundreds of cells are one matrix product, and every pair is compared on the same draws.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,12 +62,21 @@ def _on_grid(statistics: Floats, clusters: float) -> Counts:
 
 def draws_of(population: Population, clusters: Distinct, plan: Resampling) -> Floats:
     """The metric of every cell in every draw (draws, S); 8 bytes each, and blocks of bounded size beside it."""
+    return all_draws([population], clusters, plan)[0]
+
+
+def all_draws(populations: Sequence[Population], clusters: Distinct, plan: Resampling) -> list[Floats]:
+    """The same of several populations that differ in their metric alone: their sums are drawn once."""
+    one = populations[0]
     _, columns, width = clusters.statistics.shape
-    flat = clusters.statistics.reshape(len(clusters.copies), columns * width)
-    out = np.empty((plan.draws, len(population.names)))
-    for start, weights in weight_blocks(population.name, clusters, plan.draws):
-        sums = (weights @ flat).astype(np.float64).reshape(-1, columns, width)
-        out[start : start + len(sums)] = population.by_cell(population.values(sums))
+    by_statistic: Any = np.swapaxes(clusters.statistics, 1, 2)
+    flat = by_statistic.reshape(len(clusters.copies), width * columns)
+    out = [np.empty((plan.draws, len(one.names))) for _ in populations]
+    for start, weights in weight_blocks(one.name, clusters, plan.draws):
+        sums = (weights @ flat).astype(np.float64).reshape(-1, width, columns)
+        sums = np.swapaxes(sums, 1, 2)  # one statistic of all columns lies together, as a metric adds them up
+        for values, population in zip(out, populations, strict=True):
+            values[start : start + len(sums)] = population.by_cell(population.values(sums))
     return out
 
 

@@ -77,17 +77,27 @@ def sort_out(entries: Iterable[Entry], stem: str | None) -> PartListing:
 def encode(table: pa.Table) -> bytes:
     """The table as Parquet bytes: the same rows and schema give the same bytes under one pyarrow version."""
     sink = pa.BufferOutputStream()
-    pq.write_table(table.combine_chunks(), sink, compression="zstd")
+    hashes = [
+        field.name for field in table.schema if field.type == pa.uint64()
+    ]  # all different: no use for a dictionary
+    others = [name for name in table.column_names if name not in hashes] if hashes else True
+    pq.write_table(table.combine_chunks(), sink, compression="zstd", use_dictionary=others)
     return bytes(sink.getvalue())
 
 
-def decode(key: str, source: bytes | io.RawIOBase, columns: Sequence[str] | None) -> pa.Table:
-    """The rows of one file, all columns or only those named (in that order); TornError where it is not that file."""
+def decode(
+    key: str, source: bytes | io.RawIOBase, columns: Sequence[str] | None, coded: Sequence[str] = ()
+) -> pa.Table:
+    """The rows of one file, all columns or only those named (in that order); TornError where it is not that file.
+
+    `coded` columns, of few values, come as dictionaries: that is how they are stored.
+    """
     part = Part.named(key)
     if part is not None and isinstance(source, bytes) and _digest(source) != part.digest:
         raise TornError(f"{key!a} does not hold the bytes that its name promises: delete it and run again")
     try:
-        file = pq.ParquetFile(io.BytesIO(source) if isinstance(source, bytes) else source, pre_buffer=True)
+        stream = io.BytesIO(source) if isinstance(source, bytes) else source
+        file = pq.ParquetFile(stream, pre_buffer=True, read_dictionary=[*coded])
         _refuse_missing(key, columns or (), file.schema_arrow.names)
         table = file.read(columns=None if columns is None else list(columns))
     except (pa.ArrowException, OSError) as error:

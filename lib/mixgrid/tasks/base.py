@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mixgrid.parse import Raw
+from mixgrid.parse import Raw, Tags
 from mixgrid.records import Item, Parsed, Turn
 
 __all__ = ["Raw", "Setting", "Task", "shot_settings", "transcript"]
@@ -33,6 +33,7 @@ class Task(Protocol):
     classes: tuple[str, ...]  # the class names in their numeric order; empty where there are none
     score: str  # a name in metrics.FAMILIES
     parser_version: str
+    tags: Tags | None  # that its answers stand in; None where they stand in something else
 
     def accepts(self, item: Item) -> bool:
         """Whether the item carries what this task asks about and scores."""

@@ -23,6 +23,7 @@ class CodeMixing:
     classes: tuple[str, ...] = ()
     score = "translation"
     parser_version = f"code-mixing-1/parse-{parse.VERSION}"
+    tags: parse.Tags | None = None
 
     def accepts(self, item: Item) -> bool:
         """A sentence that is not blank, in a combination of languages."""

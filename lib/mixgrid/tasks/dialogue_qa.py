@@ -34,6 +34,7 @@ class DialogueQa:
     classes: tuple[str, ...] = ()
     score = "choice"
     parser_version = f"dialogue-qa-1/parse-{parse.VERSION}"
+    tags: parse.Tags | None = None
 
     def accepts(self, item: Item) -> bool:
         """A question with at least two options, the right one among them. It may come without a dialogue."""

@@ -26,6 +26,7 @@ class DialogueSummary:
     classes: tuple[str, ...] = ()
     score = "summary"
     parser_version = f"dialogue-summary-1/parse-{parse.VERSION}"
+    tags: parse.Tags | None = None
 
     def accepts(self, item: Item) -> bool:
         """A dialogue with at least one reference summary."""

@@ -51,6 +51,7 @@ class DialogueTopic:
     classes: tuple[str, ...] = tuple(CLASSES)
     score = "classification"
     parser_version = f"dialogue-topic-1/parse-{parse.VERSION}"
+    tags: parse.Tags | None = None
 
     def accepts(self, item: Item) -> bool:
         """A dialogue with one of the five classes."""

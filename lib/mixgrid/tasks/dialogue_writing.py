@@ -24,6 +24,7 @@ class DialogueWriting:
     classes: tuple[str, ...] = ()
     score = "dialogue"
     parser_version = f"dialogue-writing-1/parse-{parse.VERSION}"
+    tags: parse.Tags | None = None
 
     def accepts(self, item: Item) -> bool:
         """A dialogue with a topic, in a combination of languages."""

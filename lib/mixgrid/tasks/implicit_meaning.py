@@ -27,6 +27,7 @@ class ImplicitMeaning:
     classes: tuple[str, ...] = LABELS
     score = "multilabel"
     parser_version = f"implicit-meaning-1/parse-{parse.VERSION}"
+    tags: parse.Tags | None = None
 
     def accepts(self, item: Item) -> bool:
         """A post that is not blank, with all four labels."""

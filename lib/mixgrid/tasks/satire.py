@@ -34,6 +34,7 @@ class Satire:
     classes: tuple[str, ...] = ("factual", "satire")
     score = "classification"
     parser_version = f"satire-1/parse-{parse.VERSION}"
+    tags: parse.Tags | None = parse.TAGS
 
     def accepts(self, item: Item) -> bool:
         """A sentence that is not blank, with one of the two labels."""

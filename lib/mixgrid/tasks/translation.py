@@ -28,6 +28,7 @@ class Translation:
     classes: tuple[str, ...] = ()
     score = "translation"
     parser_version = f"translation-1/parse-{parse.VERSION}"
+    tags: parse.Tags | None = None
 
     def accepts(self, item: Item) -> bool:
         """A text that is not blank, from one language into another."""
