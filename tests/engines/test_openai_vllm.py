@@ -20,7 +20,7 @@ from mixgrid.engines.checkpoints import resolve
 from mixgrid.manifest import Api, ModelEntry
 from mixgrid.records import Answer, Message, Sampling
 
-pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(900)]
 
 QUESTION = "Name the capital of France, then of Spain, then of Italy, and say a word about each of them."
 FORM = "<raspuns>(satiră|factual)</raspuns>"
