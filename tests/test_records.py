@@ -114,7 +114,8 @@ def test_the_hash_of_an_item_sees_its_turns() -> None:
 
 def _elsewhere(code: str, **names: object) -> Any:
     """What an expression gives in another process, with another hash seed."""
-    program = f"import json, sys; from mixgrid.records import *; n = json.loads(sys.argv[1]); print(json.dumps({code}))"
+    names_of_both = "from mixgrid.records import *; from mixgrid.schemas import digest, plain"
+    program = f"import json, sys; {names_of_both}; n = json.loads(sys.argv[1]); print(json.dumps({code}))"
     command = [sys.executable, "-c", program, json.dumps(names)]
     lib = str(Path(records.__file__).parents[1])
     found = subprocess.run(
@@ -200,7 +201,7 @@ def test_everything_about_a_model_that_can_change_an_answer_changes_the_run_dige
         "chat_template_args": {"enable_thinking": False}, "thinking_switch": "think", "system_role": False,
         "reasoning_effort": "low",
     }  # fmt: skip
-    transport = {"sampling", "languages", "gpus", "engine_args", "note"}
+    transport = {"sampling", "languages", "gpus", "engine_args", "note", "api", "price"}  # api: of other engines alone
     assert set(changed) | transport == set(ModelEntry.model_fields), "a new field of a model is not decided here"
     entries = [ENTRY.model_copy(update={name: value}) for name, value in changed.items()]
     thinking = dataclasses.replace(SETTING, thinking=True)  # without it, the switch is not touched

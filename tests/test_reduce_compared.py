@@ -235,7 +235,7 @@ def test_what_has_no_p_is_not_counted_in_m(tmp_path: Path) -> None:
 
 def test_items_of_one_class_are_not_testable(tmp_path: Path) -> None:
     grid = open_grid(tmp_path, (1,))
-    grid.items = [Item(**{**vars(i), "label": "factual"}) for i in grid.items]
+    grid.items = [replace(i, label="factual") for i in grid.items]
     grid.freeze()
     for run in grid.runs:
         grid.put(grid.answers(run), run)

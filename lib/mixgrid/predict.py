@@ -67,7 +67,7 @@ def predict(
             for model in grid.models
         }
         for part in grid.slices:
-            write_snapshot(part.whole, grid.store)
+            write_snapshot(part.whole, grid.store, part.snapshot)
         freeze(grid, environment())
         parts = listing(grid.store, namespace).whole
         have = {model: answered(grid.store, parts, model) for model in grid.models}

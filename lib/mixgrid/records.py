@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from mixgrid.schemas import digest, plain
+from mixgrid.schemas import digest
 
 BASELINE_FAMILY = "baseline"  # the family of all comparisons with the manifest's baseline
 KEY_VERSION = 1  # part of every request id: raise it when the meaning of a request changes
@@ -65,7 +65,7 @@ class Token:
     language: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # 600,000 of them are in memory at once
 class Item:
     """One row of a corpus. `item_hash` covers what a model can be shown; gold may be corrected without re-asking."""
 
@@ -253,7 +253,7 @@ class Prediction:
     def __post_init__(self) -> None:
         """Fill in the row's digest, by which one of two rows for the same request wins, whatever the file order."""
         if not self.row_sha256:
-            object.__setattr__(self, "row_sha256", digest(plain(self)))
+            object.__setattr__(self, "row_sha256", digest(self))
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,8 @@ import pyarrow.compute as pc
 
 
 def digest(value: object) -> str:
-    """SHA-256 (hex) of a value's canonical JSON: sorted keys, no spaces, raw Unicode."""
+    """SHA-256 (hex) of a value's canonical JSON: sorted keys, no spaces, raw Unicode; a record is as `plain` has it."""
     return hashlib.sha256(_canonical(value).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
 def plain(value: Any) -> Any:
@@ -39,6 +36,19 @@ def plain(value: Any) -> Any:
         return [plain(v) for v in value]
     return value.isoformat() if isinstance(value, datetime) else value
 
+
+def _one_level(value: object) -> object:
+    """A record or a time as JSON has it; the encoder goes on inside. Quicker than `plain`, and the same in the end."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {name: getattr(value, name) for name in _hints(type(value))}
+    raise TypeError(f"{type(value).__name__} has no canonical JSON")
+
+
+_canonical = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_one_level
+).encode
 
 T = TypeVar("T")
 _HINTS: dict[type[Any], dict[str, Any]] = {}
@@ -74,14 +84,13 @@ def schema(record: type[Any]) -> pa.Schema:
 def to_table(record: type[T], rows: Iterable[T]) -> pa.Table:
     """Records as a table with the record's schema."""
     rows = list(rows)
-    columns = {name: [_column_value(getattr(r, name)) for r in rows] for name in _hints(record)}
+    columns = {name: _arrow(hint, [getattr(r, name) for r in rows]) for name, hint in _hints(record).items()}
     return pa.table(columns, schema=schema(record))
 
 
-def _column_value(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return plain(value)
-    return [_column_value(v) for v in value] if isinstance(value, tuple) else value
+def _arrow(hint: Any, values: list[Any]) -> list[Any]:
+    """A field's values as Arrow takes them: only records inside them need a change."""
+    return [plain(value) for value in values] if _converter(hint) not in (None, tuple) else values
 
 
 def from_table(record: type[T], table: pa.Table) -> list[T]:

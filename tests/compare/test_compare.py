@@ -110,7 +110,7 @@ def test_items_that_do_not_join_are_refused_unless_allowed(grid: Grid) -> None:
 def test_an_item_with_another_text_is_another_item(grid: Grid) -> None:
     first = reduced(grid, [night(1)])
     item = grid.items[0]
-    grid.items[0] = type(item)(**{**vars(item), "text": "Alt text", "item_hash": ""})
+    grid.items[0] = dataclasses.replace(item, text="Alt text", item_hash="")
     second = reduced(grid, [dataclasses.replace(night(2), snapshot="beef")])
     with pytest.raises(UserError, match="2 answered items do not join"):
         compare(between(grid.store, first, second))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +55,8 @@ def test_any_text_stands_in_its_prompt_as_it_is(text: str) -> None:
 
 def test_chunks_hold_everything_once_and_in_order(tmp_path: Path) -> None:
     whole = list(asks(tmp_path).values())
-    parts = list(chunks(iter(whole), 5))
-    assert [len(part) for part in parts] == [5, 5, 2]
-    assert [ask for part in parts for ask in part] == whole
+    places = 3 * np.arange(12)
+    parts = list(chunks(places, iter(whole), 5))
+    assert [(len(here), len(part)) for here, part in parts] == [(5, 5), (5, 5), (2, 2)]
+    assert [ask for _, part in parts for ask in part] == whole
+    assert np.concatenate([here for here, _ in parts]).tolist() == places.tolist()

@@ -109,14 +109,20 @@ def _refuse_twice(file: FileBytes, header: list[str]) -> None:
 
 
 def _jsonl(file: FileBytes) -> Iterator[Row | BadRow]:
-    for number, line in enumerate(decode(file).split("\n"), start=1):
-        if line.strip(" \t\r"):
-            yield _json_row(file, number, line)
+    """Line by line: a file's text may take twice the memory of its bytes, and its lines as much again."""
+    for number, line in enumerate(io.BytesIO(file.data), start=1):
+        try:
+            text = line.removesuffix(b"\n").decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            decode(file)  # says where, counted from the beginning of the file
+            raise
+        if text.strip(" \t\r"):
+            yield _json_row(file, number, text)
 
 
 def _json_row(file: FileBytes, number: int, line: str) -> Row | BadRow:
     try:
-        value = json.loads(line, object_pairs_hook=_unique, parse_constant=_no_constant)
+        value = _DECODER.decode(line)
         if not isinstance(value, dict):
             return BadRow(file.path, number, f"a JSON {type(value).__name__}, where an object is wanted")
         if "\\u" in line:  # only an escape can bring one in: UTF-8 has no form for it
@@ -165,6 +171,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
 
 
 def _refuse_surrogates(value: Mapping[str, Any]) -> None:

@@ -7,7 +7,6 @@ shows every one of them, so a write that was cut off is never read and the next 
 """
 
 import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,14 +17,11 @@ import pyarrow.compute as pc
 
 from mixgrid.errors import UserError
 from mixgrid.records import Item
-from mixgrid.schemas import from_table, to_table
+from mixgrid.schemas import digest, from_table, to_table
 from mixgrid.store import Part, Store
 
 CHUNK_ROWS = 20_000
 _STEM = re.compile(r"items-(\d{5})-of-(\d{5})")
-_encode = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=vars
-).encode
 
 
 @dataclass(frozen=True)
@@ -48,19 +44,14 @@ def content_digest(items: Sequence[Item]) -> str:
     refuse_twice(ordered, f"corpus '{ordered[0].corpus}'" if ordered else "")
     whole = hashlib.sha256()
     for item in ordered:
-        whole.update(item_digest(item).encode())
+        whole.update(digest(item).encode())
     return whole.hexdigest()
 
 
-def item_digest(item: Item) -> str:
-    """`digest(plain(item))`, gold included, by a path that is quick enough for 600,000 of them."""
-    return hashlib.sha256(_encode(vars(item)).encode("utf-8")).hexdigest()
-
-
-def write_snapshot(items: Sequence[Item], store: Store) -> Snapshot:
-    """Write the items of one corpus, unless the store holds these very items already."""
+def write_snapshot(items: Sequence[Item], store: Store, known: str | None = None) -> Snapshot:
+    """Write the items of one corpus, unless the store holds these very items; `known`: their digest, if it is."""
     (corpus,) = {item.corpus for item in items}
-    snapshot = Snapshot(corpus, content_digest(items), len(items))
+    snapshot = Snapshot(corpus, known or content_digest(items), len(items))
     if not _parts(store, snapshot.folder):
         ordered = sorted(items, key=lambda item: (item.split, item.item_id))
         starts = range(0, len(ordered), CHUNK_ROWS)
@@ -111,8 +102,9 @@ def _parts(store: Store, folder: str) -> list[Part]:
 
 def refuse_twice(items: Iterable[Item], where: str) -> None:
     """UserError where items share an id; `where`: the place that declares them."""
-    twice = [item_id for item_id, n in Counter(item.item_id for item in items).items() if n > 1]
-    if twice:
+    ids = [item.item_id for item in items]
+    if len(set(ids)) < len(ids):
+        twice = [item_id for item_id, n in Counter(ids).items() if n > 1]
         raise UserError(
             f"{where}: {len(twice)} item ids stand there more than once: "
             f"{', '.join(repr(i) for i in twice[:5])}; map `item_id` to a column whose values are unique, "

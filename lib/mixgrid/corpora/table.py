@@ -6,8 +6,11 @@
 """
 
 import difflib
+import sys
+import typing
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
+from functools import cached_property
 from typing import Any
 
 from mixgrid.corpora.base import BadRow, RowError, settle
@@ -29,6 +32,8 @@ from mixgrid.corpora.source import fetch
 from mixgrid.errors import UserError, allowed
 from mixgrid.records import Flag, Item, Turn
 from mixgrid.schemas import digest
+
+_UNIQUE = ("item_id", "question", "text")  # fields whose values are seldom another item's too
 
 
 def read(corpus: Corpus) -> list[Item]:
@@ -55,12 +60,18 @@ class _Map:
     def entry(self) -> CorpusEntry:
         return self.corpus.entry
 
-    @property
+    @cached_property
     def columns(self) -> Columns:
         return self.source.columns or self.corpus.entry.columns
 
-    def constant(self, field: Scalar) -> str | None:
-        return self.source.constants.get(field, self.entry.constants.get(field))
+    @cached_property
+    def scalars(self) -> Mapping[Scalar, tuple[str | None, str | None, Mapping[str, str] | None]]:
+        """Where each field comes from: its column, the constant without one, our spellings. Asked for in every row."""
+        constants = {**self.entry.constants, **self.source.constants}
+        return {
+            field: (getattr(self.columns, field), constants.get(field), self.entry.values.get(field))
+            for field in typing.get_args(Scalar)
+        }
 
 
 def _read_file(mapping: _Map, items: list[Item], bad: list[BadRow]) -> None:
@@ -88,7 +99,7 @@ def _item(mapping: _Map, row: Row) -> Item:
     text = _text(mapping, values)
     said = turns(get(values, columns.dialogue), get(values, columns.replies)) if columns.dialogue else ()
     source_id = _source(mapping, values) or (_dialogue_id(said) if columns.question and said else item_id)
-    label = _required(mapping, "label", values) if columns.label else mapping.constant("label")
+    label = _required(mapping, "label", values) if columns.label else _scalar(mapping, "label", values)
     choice = options(columns, values, item_id)
     return Item(
         corpus=mapping.corpus.name,
@@ -103,7 +114,7 @@ def _item(mapping: _Map, row: Row) -> Item:
         text=text,
         turns=said,
         topic=_scalar(mapping, "topic", values),
-        question=_required(mapping, "question", values) if columns.question else mapping.constant("question"),
+        question=_required(mapping, "question", values) if columns.question else _scalar(mapping, "question", values),
         options=choice,
         category=_scalar(mapping, "category", values),
         label=right(columns, values, choice, label),
@@ -133,13 +144,12 @@ def _dialogue_id(said: tuple[Turn, ...]) -> str:
 
 def _scalar(mapping: _Map, field: Scalar, values: Mapping[str, Any]) -> str | None:
     """A field's text in our spelling, from its column or the declared constant; an empty cell is None."""
-    column: str | None = getattr(mapping.columns, field)
+    column, constant, spellings = mapping.scalars[field]
     raw = cell(get(values, column)) if column else None
     if not raw:
-        return mapping.constant(field)
-    spellings = mapping.entry.values.get(field)
+        return constant
     if spellings is None:
-        return raw
+        return raw if field in _UNIQUE else sys.intern(raw)  # the variants of a sentence share most of their fields
     if raw not in spellings:
         raise RowError(f"{field} {raw!r} is not under `values.{field}`; {allowed(raw, spellings)}")
     return spellings[raw]

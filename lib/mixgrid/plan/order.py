@@ -7,8 +7,9 @@ depends on what was answered.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
-from mixgrid.plan.frozen import frozen_ids
+from mixgrid.plan.frozen import asked, item_ids, planned
 from mixgrid.plan.grid import Grid, Slice
 from mixgrid.plan.pending import Answered
 from mixgrid.records import Item
@@ -94,14 +95,9 @@ def _lacking(grid: Grid, have: Mapping[str, Answered]) -> dict[tuple[int, str], 
     found: dict[tuple[int, str], set[str]] = {(s, p.corpus): set() for s in grid.manifest.seeds for p in grid.slices}
     for group in grid.groups:
         for run in group.runs:
-            plan = frozen_ids(grid.store, grid.manifest.namespace, run)
-            rows = have[run.model]
-            found[run.seed, run.corpus].update(
-                item.item_id
-                for item in group.items
-                if grid.takes(run, item)
-                and not (item.item_id in plan and rows.has(run.run_id, item.item_id, plan[item.item_id]))
-            )
+            there, _ = have[run.model].has(run.run_id, item_ids(group), planned(grid, group, run))
+            lacking = compress(group.items, asked(grid, group, run) & ~there)
+            found[run.seed, run.corpus].update(item.item_id for item in lacking)
     return found
 
 

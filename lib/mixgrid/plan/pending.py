@@ -4,43 +4,50 @@ have = answered(store, listing(store, namespace).whole, model)      # ids alone;
 for lacking in pending(grid, group, runs, have): lacking.copies, lacking.work
 """
 
-import hashlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from mixgrid.errors import MixgridError
-from mixgrid.plan.frozen import frozen_ids
+from mixgrid.plan.frozen import asked, item_ids, planned, valid
 from mixgrid.plan.grid import Grid, Group
 from mixgrid.plan.layout import of_model, predictions_root
-from mixgrid.plan.requests import Rendered, chunks, rendered, request_of
+from mixgrid.plan.requests import Bools, Places, Rendered, chunks, rendered, request_of
 from mixgrid.records import Request, Run, Work
 from mixgrid.store import Part, PartListing, Store, TornError
 
 log = logging.getLogger(__name__)
 
-_COLUMNS = ["run_id", "item_id", "request_id", "status"]
+_NAME = pa.dictionary(pa.int32(), pa.string())  # kept once, however often it stands there
+_ROWS = pa.schema({"run_id": _NAME, "item_id": pa.string(), "request_id": pa.string(), "status": _NAME})
+READERS = 8  # parts that are read at a time: an S3 server takes longer to answer than a part to decode
 
 
-@dataclass
+@dataclass(frozen=True)
 class Answered:
-    """The rows that a namespace holds for one model, by id."""
+    """The rows that a namespace holds for one model, by id. Two million of them are a hundred megabytes or two."""
 
-    parts: list[Part]
-    done: dict[bytes, bool] = field(default_factory=dict)  # key of (run, item, request) → failed
-    source: dict[bytes, int] = field(default_factory=dict)  # request → index of a part that answers it
+    parts: Sequence[Part]
+    rows: pa.Table = field(default_factory=_ROWS.empty_table, repr=False)  # in the order of the parts
+    sizes: Sequence[int] = field(default=(), repr=False)  # rows of each part; none of a file that only looks like one
 
-    def has(self, run_id: str, item_id: str, request_id: str) -> bool:
-        """Whether this very row is there."""
-        return _key(run_id, item_id, request_id) in self.done
+    def has(self, run_id: str, items: pa.Array, requests: pa.Array) -> tuple[Bools, Bools]:
+        """By place: whether the row for the item's request is there, and whether it says `failed` (final)."""
+        mine = self.rows.filter(pc.equal(self.rows["run_id"], run_id)).combine_chunks()
+        found = pc.index_in(_pairs(items, requests), _pairs(mine["item_id"], mine["request_id"]))
+        failed = pc.equal(pc.take(mine["status"], found), "failed").fill_null(False)
+        return valid(found), failed.to_numpy(zero_copy_only=False)
 
-    def failed(self, run_id: str, item_id: str, request_id: str) -> bool:
-        """Whether the row is there and says that the request failed for good."""
-        return self.done.get(_key(run_id, item_id, request_id), False)
-
-    def part_of(self, request_id: str) -> int | None:
-        """The index of a part in which some row answers the request."""
-        return self.source.get(bytes.fromhex(request_id))
+    def part_of(self, requests: pa.Array) -> Places:
+        """By place: the index of a part in which some row answers the request; -1 where there is none."""
+        row = pc.index_in(requests, self.rows["request_id"])
+        part = np.searchsorted(np.cumsum(self.sizes), row.fill_null(0).to_numpy(), side="right")
+        return np.where(valid(row), part, -1)
 
 
 @dataclass
@@ -72,17 +79,19 @@ def listing(store: Store, namespace: str) -> PartListing:
 
 def answered(store: Store, parts: Sequence[Part], model: str) -> Answered:
     """The index of a model's rows. A file that only looks like a part is named, and what it might hold is pending."""
-    found = Answered([part for part in parts if of_model(part.key, model)])
-    for n, part in enumerate(found.parts):
-        try:
-            columns = store.read(part, _COLUMNS).to_pydict()
-        except TornError as error:
-            log.warning("%s", error)
-            continue
-        for run_id, item_id, request_id, status in zip(*(columns[name] for name in _COLUMNS), strict=True):
-            found.done[_key(run_id, item_id, request_id)] = status == "failed"
-            found.source.setdefault(bytes.fromhex(request_id), n)
-    return found
+    mine = [part for part in parts if of_model(part.key, model)]
+    with ThreadPoolExecutor(READERS) as pool:
+        tables = list(pool.map(lambda part: _ids(store, part), mine))
+    rows = pa.concat_tables([_ROWS.empty_table(), *tables]).unify_dictionaries().combine_chunks()
+    return Answered(mine, rows, [table.num_rows for table in tables])
+
+
+def _ids(store: Store, part: Part) -> pa.Table:
+    try:
+        return store.read(part, _ROWS.names).cast(_ROWS)
+    except TornError as error:
+        log.warning("%s", error)
+        return _ROWS.empty_table()
 
 
 def counts(grid: Grid, have: Mapping[str, Answered] | None = None) -> dict[str, Count]:
@@ -93,43 +102,57 @@ def counts(grid: Grid, have: Mapping[str, Answered] | None = None) -> dict[str, 
 
 
 def _count(grid: Grid, group: Group, run: Run, have: Answered) -> Count:
-    asked = {item.item_id for item in group.items if grid.takes(run, item)}
-    plan = [(i, r) for i, r in frozen_ids(grid.store, grid.manifest.namespace, run).items() if i in asked]
-    done = sum(have.has(run.run_id, i, r) for i, r in plan)
-    return Count(len(asked), done, sum(have.failed(run.run_id, i, r) for i, r in plan))
+    mine = asked(grid, group, run)
+    done, failed = have.has(run.run_id, item_ids(group), planned(grid, group, run))
+    return Count(int(mine.sum()), int((mine & done).sum()), int((mine & failed).sum()))
 
 
 def pending(grid: Grid, group: Group, runs: Sequence[Run], have: Answered) -> Iterator[Pending]:
     """What some runs of a group lack, in chunks; only what is lacking is rendered."""
-    lacking = {run.run_id: _lacking(grid, group, run, have) for run in runs}
-    items = [i for i in group.items if any(i.item_id in lacking[run.run_id] for run in runs)]
-    for chunk in chunks(rendered(grid.prompts, group.task, group.setting, items, group.pool)):
-        yield _sorted_out(runs, chunk, lacking, have)
+    lacking = [_Lacking.of(grid, group, run, have) for run in runs]
+    places = np.flatnonzero(np.logical_or.reduce([valid(one.requests) for one in lacking]))
+    items = (group.items[n] for n in places)
+    for here, chunk in chunks(places, rendered(grid.prompts, group.task, group.setting, items, group.pool)):
+        yield _sorted_out(chunk, [one.at(here) for one in lacking])
 
 
-def _lacking(grid: Grid, group: Group, run: Run, have: Answered) -> dict[str, str]:
-    """Item id → request id of what the run still lacks."""
-    asked = {i.item_id for i in group.items if grid.takes(run, i)}
-    plan = frozen_ids(grid.store, grid.manifest.namespace, run).items()
-    return {i: r for i, r in plan if i in asked and not have.has(run.run_id, i, r)}
+@dataclass(frozen=True)
+class _Lacking:
+    """What a run still lacks, by place: request ids, null where it is there; the part that answers it, or -1."""
+
+    run: Run
+    requests: pa.Array
+    parts: Places
+
+    @classmethod
+    def of(cls, grid: Grid, group: Group, run: Run, have: Answered) -> "_Lacking":
+        plan = planned(grid, group, run)
+        there, _ = have.has(run.run_id, item_ids(group), plan)
+        requests = pc.if_else(pa.array(asked(grid, group, run) & ~there), plan, None)
+        return cls(run, requests, have.part_of(requests))
+
+    def at(self, places: Places) -> tuple[Run, list[str | None], list[int]]:
+        """Of some places."""
+        return self.run, self.requests.take(pa.array(places)).to_pylist(), self.parts[places].tolist()
 
 
 def _sorted_out(
-    runs: Sequence[Run], chunk: Sequence[Rendered], lacking: Mapping[str, Mapping[str, str]], have: Answered
+    chunk: Sequence[Rendered], lacking: Sequence[tuple[Run, Sequence[str | None], Sequence[int]]]
 ) -> Pending:
     """Prompts in the order of their text, a prompt's seeds side by side: shared prefixes meet in the engine's cache."""
     found = Pending()
-    for ask in sorted(chunk, key=lambda a: [m.content for m in a.messages]):
-        for run in runs:
-            if ask.item.item_id in lacking[run.run_id]:
-                request = _as_frozen(run, ask, lacking[run.run_id][ask.item.item_id])
-                part = have.part_of(request.request_id)
-                if part is not None:
-                    found.copies.setdefault(part, []).append(request)
-                else:
-                    old = found.work.get(request.request_id)
-                    targets = (*old.targets, request) if old else (request,)
-                    found.work[request.request_id] = Work(request.request_id, ask.messages, request.seed, targets)
+    for n in sorted(range(len(chunk)), key=lambda n: [m.content for m in chunk[n].messages]):
+        for run, requests, parts in lacking:
+            request_id = requests[n]
+            if request_id is None:
+                continue
+            request = _as_frozen(run, chunk[n], request_id)
+            if parts[n] >= 0:
+                found.copies.setdefault(parts[n], []).append(request)
+            else:
+                old = found.work.get(request_id)
+                targets = (*old.targets, request) if old else (request,)
+                found.work[request_id] = Work(request_id, chunk[n].messages, request.seed, targets)
     return found
 
 
@@ -143,5 +166,6 @@ def _as_frozen(run: Run, ask: Rendered, request_id: str) -> Request:
     return request
 
 
-def _key(*names: str) -> bytes:
-    return hashlib.blake2b("\0".join(names).encode(), digest_size=16).digest()
+def _pairs(items: pa.Array, requests: pa.Array) -> pa.Array:
+    """Items and requests as one key; null where there is no request."""
+    return pc.binary_join_element_wise(items, requests, "\0")

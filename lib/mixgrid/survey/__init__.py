@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import mixgrid
-from mixgrid.corpora.snapshot import item_digest
 from mixgrid.describe import MEASURES, SIGNATURE, tagger
 from mixgrid.describe.counting import WORDS, TokenCounter
 from mixgrid.describe.rows import Describer, Row, Sample
@@ -59,7 +58,7 @@ def survey(store: Store, samples: Sequence[Sample], options: Options) -> Survey:
     describer = _describer(samples, options)
     signature = signature_of(describer)
     ordered = sorted(samples, key=lambda sample: (sample.item.corpus, sample.item.item_id))
-    made_from = [[item_digest(sample.item), sample.twin] for sample in ordered]
+    made_from = [[digest(sample.item), sample.twin] for sample in ordered]
     survey_id = digest([VERSION, signature, made_from])[:12]
     folder = f"{options.namespace}/surveys/{survey_id}"
     rows = described(store, folder, ordered, describer, options.on_ray)
