@@ -130,7 +130,7 @@ def test_an_interrupted_command_says_that_nothing_is_lost(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mixgrid.predict.predict", interrupted)
+    monkeypatch.setattr("mixgrid.sweep.answer", interrupted)
     ended = mixgrid("run", small_grid(tmp_path), "--store", tmp_path / "store")
     assert ended.code == 130
     assert ended.err == "mixgrid: interrupted; what was answered is kept, the same command goes on\n"

@@ -30,7 +30,8 @@ def test_an_engine_s_module_defines_the_class_and_says_what_it_is(name: str) -> 
     assert spec.origin is not None
     made = getattr(importlib.import_module(module), wanted)
     for method in ("answer", "close"):
-        assert inspect.signature(getattr(made, method)) == inspect.signature(getattr(Engine, method))
+        own, family = (inspect.signature(getattr(kind, method)).parameters for kind in (made, Engine))
+        assert own == family
         assert getattr(made, method).__doc__
 
 

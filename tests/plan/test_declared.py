@@ -78,7 +78,7 @@ def test_originals_may_be_asked_in_a_corpus_of_their_own(tmp_path: Path) -> None
     path = small_grid(tmp_path)
     manifest = load(path).model_copy(update={"corpora": [CorpusChoice(name="mixed"), CorpusChoice(name="mono")]})
     sides = {"a": {"corpus": "mixed", "switching": "random"}, "b": {"corpus": "mono", "switching": "none"}}
-    (one,) = declared(manifest.model_copy(update={"comparisons": [Comparison(**sides)]}), path)
+    (one,) = declared(manifest.model_copy(update={"comparisons": [Comparison(a=sides["a"], b=sides["b"])]}), path)
     assert (one.a["corpus"], one.b["corpus"], one.b["language"]) == ("mixed", "mono", "all")
     (one,) = declared(manifest.model_copy(update={"baseline": sides["b"]}), path)
     assert (one.a["corpus"], one.b["corpus"], one.b["switching"]) == ("*", "mono", "none")

@@ -1,8 +1,8 @@
 """Code-mixing of a whole sentence by a model: what the switching method `llm` asks.
 
 An item is a sentence in the first language of its tag, to be mixed with the others: `ro-en`, "Primarul a inaugurat un
-pod." → "The mayor a inaugurat un bridge.". The model answers `<mixed>…</mixed>`. Tags such as <PERSON> must come back in
-number and order; the row's order lists them. References, where a corpus has them, are sentences that people mixed.
+pod." → "The mayor a inaugurat un bridge.". The model answers `<mixed>…</mixed>`. Tags such as <PERSON> must come back
+in number and order; the row's order lists them. References, where a corpus has them, are sentences that people mixed.
 """
 
 from collections.abc import Mapping, Sequence
