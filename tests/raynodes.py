@@ -28,6 +28,9 @@ print("up", cluster.address, flush=True)
 for line in sys.stdin:
     if line.strip() == "add":
         workers.append(add())
+    elif line.strip() == "head":
+        cluster.head_node.kill_gcs_server(check_alive=False)
+        cluster.head_node.kill_raylet(check_alive=False)
     else:
         cluster.remove_node(workers[int(line)], allow_graceful=False)
     print("done", flush=True)
