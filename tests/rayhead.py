@@ -102,7 +102,7 @@ def ray_head(env: Mapping[str, str], cpus: int = 2, gpus: int = 0) -> Iterator[R
 
 
 def _wait_for(head: RayHead) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not (listens(head.dashboard) and "Ray runtime started" in head.log.read_text("utf-8", "replace")):
         if head.process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"Ray did not start: {head.log.read_text('utf-8', 'replace')[-2000:]}")
