@@ -109,6 +109,23 @@ def test_what_a_second_run_does_not_confirm_is_no_regression(
     assert "0 of them again" in night.summary
 
 
+def test_a_second_run_that_does_not_end_leaves_the_night_unfinished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[Grid]
+) -> None:
+    nightly(job(tmp_path, [SATIRE]), day="2026-11-01")
+    whole, half = in_process(asked), in_process(asked, at_most=3)
+
+    def predict(grid: Grid, *rest: Any) -> None:
+        (half if grid.manifest.namespace.endswith("-again") else whole)(grid, *rest)
+
+    monkeypatch.setattr(module, "predict", predict)
+    night = nightly(job(tmp_path, [FACTUAL]), day="2026-11-02")
+    assert night.exit == 3
+    assert "the second run of what moved" in night.summary
+    monkeypatch.setattr(module, "predict", whole)
+    assert nightly(job(tmp_path, [FACTUAL]), day="2026-11-02").exit == 5
+
+
 def test_only_the_cells_that_moved_are_asked_again(tmp_path: Path, asked: list[Grid]) -> None:
     both = ("toy", "steady")
     nightly(job(tmp_path, [SATIRE], asked=both), day="2026-11-01")

@@ -138,7 +138,11 @@ def _judge(job: Job, night: Night, last: Night | None, trouble: MixgridError | N
     pace = _with_cost(grid.store, night.namespace, night.pace)
     night = replace(night, reduction=reduction.id, models=models, pace=pace)
     incomplete = isinstance(trouble, Incomplete)  # where the money ended, what was answered is compared all the same
-    verdicts = [] if incomplete else _verdicts(job, night, reduction, (last, earlier))
+    verdicts: list[Verdict] = []
+    try:
+        verdicts = [] if incomplete else _verdicts(job, night, reduction, (last, earlier))
+    except Incomplete as error:
+        trouble = error
     jumps = job.plan.jumps
     facts = Facts(
         trouble=str(trouble or ""),
@@ -166,16 +170,24 @@ def _verdicts(
     return [judge(job.store, side, reduction, lambda tests: _again(job, night, tests), bounds) for side in sides]
 
 
-def _again(job: Job, night: Night, tests: Sequence[Test]) -> Reduction:
-    """Ask the cells of these tests afresh, in a namespace of their own, and reduce them."""
+def _again(job: Job, night: Night, tests: Sequence[Test]) -> tuple[Reduction | None, str]:
+    """Ask the cells of these tests afresh, in a namespace of their own, and reduce; Incomplete where that fails."""
+    left = _left(job, night)
+    dear = {t.a.model for t in tests if priced(job.grid.models[t.a.model])} if left <= 0 else set()
+    note = f"no money is left to ask {', '.join(sorted(dear))} again" if dear else ""
+    tests = [t for t in tests if t.a.model not in dear]
+    if not tests:
+        return None, note
     cells = {(t.corpus, t.split, t.task, t.a.model, t.a.setting) for t in tests}
     slices = {(t.a.language, t.a.switching) for t in tests}
     grid = job.again(night).narrowed(
         lambda run: (run.corpus, run.split, run.task, run.model, run.setting) in cells,
         lambda item: any(inside((item.language, item.switching), name) for name in slices),
     )
-    _answer(job, grid, _left(job, night), lambda *_: None)
-    return reduce_grid(grid)
+    trouble = _answer(job, grid, left, lambda *_: None)
+    if isinstance(trouble, Incomplete):
+        raise Incomplete(f"the second run of what moved: {trouble}")
+    return reduce_grid(grid), str(trouble or note)
 
 
 def _left(job: Job, night: Night) -> Decimal:

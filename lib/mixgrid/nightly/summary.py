@@ -63,7 +63,7 @@ def _lines(night: Night, facts: Facts) -> Iterator[str]:
 def _moved(verdict: Verdict) -> Iterator[str]:
     counts = (
         f"{len(verdict.moved)} of {verdict.tests} slices moved, {len(verdict.confirmed)} of them again in a second "
-        f"run, {len(verdict.regressions)} for the worse"
+        f"run, {len(verdict.regressions)} for the worse" + (f"; {verdict.note}" if verdict.note else "")
     )
     if not verdict.moved:
         yield f"Against {escape(verdict.against)}: {counts}.\n"

@@ -10,7 +10,7 @@ from mixgrid.reduce.compared import corrected
 from mixgrid.store import Store
 
 Place = tuple[str, ...]
-Again = Callable[[Sequence[Test]], Reduction]  # asks the cells of these tests once more
+Again = Callable[[Sequence[Test]], tuple[Reduction | None, str]]  # asks these cells once more; says what it could not
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Verdict:
     moved: tuple[Test, ...]
     confirmed: tuple[Test, ...]
     regressions: tuple[Test, ...]  # of the confirmed ones, worse by more than is allowed
+    note: str = ""  # what the second run could not look at
 
 
 def place(test: Test) -> Place:
@@ -38,15 +39,16 @@ def judge(
     couples = between(store, earlier, tonight)
     tests = compare(couples, allow_unmatched=True)
     first = moved(tests, alpha)
-    confirmed = _confirmed(store, earlier, first, again, alpha) if first else []
+    second, note = again(first) if first else (None, "")
+    confirmed = _confirmed(store, earlier, first, second, alpha) if second else []
     worse = regressions(confirmed, lower_is_better(couples), max_drop, alpha)
-    return Verdict(name, len(tests), tuple(first), tuple(confirmed), tuple(worse))
+    return Verdict(name, len(tests), tuple(first), tuple(confirmed), tuple(worse), note)
 
 
-def _confirmed(store: Store, earlier: Reduction, first: Sequence[Test], again: Again, alpha: float) -> list[Test]:
+def _confirmed(store: Store, earlier: Reduction, first: Sequence[Test], again: Reduction, alpha: float) -> list[Test]:
     """What differs from the earlier reduction in the second run too, the same way; corrected for these alone."""
     wanted = {place(test): test for test in first}
-    tests = compare(between(store, earlier, again(first)), allow_unmatched=True)
+    tests = compare(between(store, earlier, again), allow_unmatched=True)
     second = corrected([test for test in tests if place(test) in wanted])
     return [test for test in moved(second, alpha) if _same_way(test, wanted[place(test)])]
 

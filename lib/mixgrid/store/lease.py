@@ -93,11 +93,16 @@ class Lease:
         while not self.lost and not self.ended.wait(flag.beat_s):
             flag = replace(flag, beat=flag.beat + 1, at=_utc())
             with contextlib.suppress(StoreError):
+                looked = _now()
                 if not self.store.exists(self.key):
                     self.lost = True
                     continue
                 self.store.put(self.key, flag.bytes())
-                self.confirmed = _now()
+                if _now() - looked > 2 * flag.beat_s:  # somebody may have taken it down meanwhile: it is raised again
+                    self.lost = True
+                    _take_down(self.store, self.key)
+                else:
+                    self.confirmed = _now()
 
 
 @contextmanager
