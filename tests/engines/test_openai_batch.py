@@ -3,16 +3,19 @@
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from mixgrid.budget.base import Attempt
 from mixgrid.engines import openai_batch
 from mixgrid.engines.base import Ask, EngineSpec, GaveUp
 from mixgrid.engines.notes import Note, Notes
 from mixgrid.engines.openai_batch import BatchEngine
 from mixgrid.errors import UserError
 from mixgrid.records import Message, Sampling
+from mixgrid.schemas import to_table
 from mixgrid.store import Store
 from tests.faultserver import FaultServer, Plan, fault_server
 from tests.paid import Wallet, asks, entry, text_of
@@ -194,3 +197,19 @@ def test_text_that_cannot_be_sent_is_a_row_and_not_sent(notes: Notes) -> None:
 def test_a_second_replica_is_refused(notes: Notes) -> None:
     with pytest.raises(UserError, match="replicas: 1"):
         BatchEngine(EngineSpec("toy", entry("http://h/v1", "openai-batch"), replicas=2, purse=Wallet(), notes=notes))
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_half_a_character_in_a_line_does_not_make_the_ledger_unwritable(status: int, notes: Notes) -> None:
+    one = BatchEngine(EngineSpec("toy", entry("http://127.0.0.1:1/v1", "openai-batch"), purse=Wallet(), notes=notes))
+    (ask,) = asks(1)
+    hold = one._till.reserve(ask)
+    assert hold is not None
+    half = "a \ud83d"
+    body = {"id": half, "choices": [{"message": {"content": half}}], "error": {"message": half}}
+    line = {"custom_id": ask.request_id, "response": {"status_code": status, "body": body}}
+    batch = SimpleNamespace(status="completed", created_at=1, completed_at=2)
+    ended, _ = one._entry(one._wire.asked(ask, hold), line, batch)
+    one.close()
+    assert to_table(Attempt, [ended.attempt]).num_rows == 1
+    assert "\\ud83d" in ended.attempt.body

@@ -218,7 +218,7 @@ class BatchEngine:
 def _status(line: Json | None) -> int | None:
     response = (line or {}).get("response")
     status = response.get("status_code") if isinstance(response, dict) else None
-    return status if isinstance(status, int) else None
+    return status if isinstance(status, int) and 100 <= status < 1000 else None
 
 
 def _reply(line: Json | None, batch: Any) -> Reply:
@@ -227,7 +227,7 @@ def _reply(line: Json | None, batch: Any) -> Reply:
     body = response.get("body") if isinstance(response, dict) else None
     began, ended = _time(batch.created_at), _time(batch.completed_at or batch.expired_at or batch.cancelled_at)
     found = body if isinstance(body, dict) else None
-    return Reply(_status(line), json.dumps(line, ensure_ascii=False) if line else "", began, ended, found)
+    return Reply(_status(line), json.dumps(line) if line else "", began, ended, found)
 
 
 def _trouble(line: Json | None, reply: Reply, batch: Any, proven: bool) -> Trouble:

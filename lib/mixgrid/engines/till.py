@@ -10,6 +10,7 @@ from typing import Any
 from mixgrid.budget.base import Attempt, Ending, Entry, Hold, Purse
 from mixgrid.engines.base import Ask, EngineSpec
 from mixgrid.engines.retry import Trouble
+from mixgrid.engines.wire import whole
 from mixgrid.errors import UserError
 from mixgrid.manifest import Api
 from mixgrid.pricing import ZERO, Bill, bill, price_of, priced, prompt_bound
@@ -99,20 +100,21 @@ class Till:
     def _attempt(
         self, hold: Hold, reply: Reply, provider: str, said: str, answer: Answer | None, billed: Bill | None
     ) -> Attempt:
+        """What came is hostile text: what has no UTF-8 form would make the whole group's part unwritable."""
         response_id = (reply.json or {}).get("id")
         return Attempt(
             request_id=hold.request_id,
             model=self._model,
-            provider=provider,
+            provider=whole(provider),
             http_status=reply.status,
             usage=json.dumps(reply.usage) if reply.usage else "",
-            body=reply.text,
+            body=whole(reply.text),
             price=self._price,
             billed_usd=billed.usd if billed else None,
             known_by=billed.known_by if billed else "",
-            error=said,
+            error=whole(said),
             sent_at=reply.sent_at,
             ended_at=reply.ended_at,
             answer=answer,
-            response_id=response_id if isinstance(response_id, str) else "",
+            response_id=whole(response_id) if isinstance(response_id, str) else "",
         )
