@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from mixgrid.budget.base import Entry
 from mixgrid.budget.books import COMPACT_ABOVE, accounts, attempts_folder, compact, lines, moves
-from mixgrid.budget.ledger import Ledger
+from mixgrid.budget.ledger import Grant, Ledger
 from mixgrid.budget.purse import LedgerPurse
 from mixgrid.pricing import ZERO
 from mixgrid.store import Store, StoreError
@@ -291,3 +292,65 @@ def test_a_compaction_that_was_cut_off_counts_nothing_twice(tmp_path: Path, monk
     compact(store, FOLDER, ["m"])
     assert len(list(store.list(FOLDER))) > files
     assert (lines(store, FOLDER), moves(store, FOLDER), committed(tmp_path)) == before
+
+
+def test_an_attempt_that_cannot_be_written_is_told_and_keeps_no_other_from_the_books(tmp_path: Path) -> None:
+    one = purse(tmp_path, ledger(tmp_path))
+    holds = [hold for n in range(3) if (hold := one.reserve(f"r{n}", USD))]
+    one.release(holds[0], replace(attempt(error="429"), body="half a \ud83d"))
+    with pytest.raises(StoreError, match="cannot write down an attempt"):
+        one.settle(holds[1], attempt("0.01", "first"))
+    one.settle(holds[2], attempt("0.01", "second"))
+    assert {a.text for a in one.paid(["r1", "r2"]).values()} == {"first", "second"}
+
+
+def test_money_of_an_attempt_that_was_not_written_stays_reserved_and_nothing_more_is_promised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = purse(tmp_path, ledger(tmp_path, "0.15"))
+    first = one.reserve("r1", USD)
+    assert first is not None
+
+    def away(*_: object) -> None:
+        raise StoreError("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mixgrid.budget.purse.write_attempts", away)
+        with pytest.raises(StoreError, match="away"):
+            one.settle(first, attempt("0.01", "first"))
+        with pytest.raises(StoreError, match="away"):
+            one.reserve("r2", Decimal("0.01"))
+    assert one.reserve("r2", Decimal("0.01")) is not None
+    assert set(one.paid(["r1"])) == {"r1"}
+    assert committed(tmp_path) >= USD
+
+
+def test_money_in_flight_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mixgrid.budget.purse.FLIGHT_S", 0.0)
+    one = purse(tmp_path, ledger(tmp_path, "0.15"))
+    assert one.reserve("r1", USD) is not None
+    assert one.reserve("r2", USD) is None
+
+
+def test_a_wallet_that_is_being_filled_is_not_closed(tmp_path: Path) -> None:
+    book = ledger(tmp_path)
+    one = purse(tmp_path, book)
+
+    class Slow(Ledger):
+        def __init__(self) -> None:
+            pass
+
+        def grant(self, wallet: str, model: str, day: str, need: Decimal, want: Decimal) -> Grant:
+            one.close()  # as another thread may, meanwhile
+            return book.grant(wallet, model, day, need, want)
+
+        def give_back(self, wallet: str, usd: Decimal, resting: bool) -> None:
+            book.give_back(wallet, usd, resting)
+
+    one._authority = Slow()
+    hold = one.reserve("r1", USD)
+    one._authority = book
+    assert hold is not None
+    one.settle(hold, attempt("0.03", "yes"))
+    one.close()
+    assert committed(tmp_path) == Decimal("0.03")

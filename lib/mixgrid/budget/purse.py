@@ -18,11 +18,13 @@ from mixgrid.budget.books import PaidIndex, write_attempts
 from mixgrid.budget.ledger import Authority, Grant
 from mixgrid.pricing import ZERO, round_up
 from mixgrid.records import Answer
+from mixgrid.schemas import to_table
 from mixgrid.store import Store, StoreError
 
 AHEAD = 16  # a wallet is filled for this many requests like the one that found it empty
 LINGER_S = 0.1  # a write waits this long for others to join it
 PATIENCE_S = 300.0  # for money that other engines hold; then the budget counts as used up
+FLIGHT_S = 90_000.0  # for money in flight here: a batch may take a day, and nothing takes longer
 _LOOK_S = 0.5
 
 
@@ -96,6 +98,9 @@ class _Journal:
             except StoreError as error:
                 batch.error = error
                 self.add(batch.attempts)
+            except (ValueError, TypeError, ArithmeticError) as error:  # one of them has no form in a table
+                batch.error = StoreError(f"the ledger cannot write down an attempt ({type(error).__name__}: {error})")
+                self.add([attempt for attempt in batch.attempts if _fits(attempt)])
             finally:
                 batch.done.set()
 
@@ -112,6 +117,7 @@ class LedgerPurse:
         self._current: _Wallet | None = None
         self._filling = False
         self._stopped = ""
+        self._unwritten = False  # the last write failed: nothing more is promised until one succeeds
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._given
@@ -121,9 +127,14 @@ class LedgerPurse:
         return self._journal.find(request_ids)
 
     def reserve(self, request_id: str, usd: Decimal, wait: bool = True) -> Hold | None:
-        """From the wallet of today, filled by the ledger where it lacks; None once the caps leave too little."""
-        usd, deadline = round_up(usd), time.monotonic() + PATIENCE_S
+        """From the wallet of today, filled by the ledger where it lacks; None once the caps leave too little.
+
+        StoreError where what was paid before can still not be written down.
+        """
+        usd, since = round_up(usd), time.monotonic()
         while not self._stopped:
+            if self._unwritten:
+                self.book([])
             with self._change:
                 wallet = self._wallet_of_today()
                 if wallet.free >= usd:
@@ -138,7 +149,7 @@ class LedgerPurse:
             if refused and not wait:
                 return None
             if refused:
-                self._wait_or_stop(refused, deadline)
+                self._wait_or_stop(refused, time.monotonic() - since)
         return None
 
     def settle(self, hold: Hold, attempt: Attempt) -> None:
@@ -156,18 +167,24 @@ class LedgerPurse:
         self._end(hold, hold.usd)
 
     def book(self, entries: Sequence[Entry]) -> None:
-        """Written first; only then is what they leave of their holds free."""
+        """Written first; only then is what they leave of their holds free. StoreError: every hold ends as kept."""
         attempts = [_filled(e.hold, e.ending, e.attempt) for e in entries]
-        self._journal.write(attempts)
-        for entry, attempt in zip(entries, attempts, strict=True):
-            used = {"settled": attempt.billed_usd or ZERO, "released": ZERO, "kept": entry.hold.usd}[entry.ending]
-            self._end(entry.hold, used)
+        written = False
+        try:
+            self._journal.write(attempts)
+            written = True
+        finally:
+            self._unwritten = not written
+            for entry, attempt in zip(entries, attempts, strict=True):
+                used = {"settled": attempt.billed_usd or ZERO, "released": ZERO, "kept": entry.hold.usd}[entry.ending]
+                self._end(entry.hold, used if written else max(used, entry.hold.usd))
 
     def close(self) -> None:
         """Give back what no attempt holds."""
         self._journal.write([])
         with self._change:
-            closing = [(w, w.free, not w.held) for w in self._wallets.values()]
+            filling = self._current if self._filling else None  # its money is on its way
+            closing = [(w, w.free, not w.held and w is not filling) for w in self._wallets.values()]
             for wallet, free, resting in closing:
                 wallet.free -= max(free, ZERO)
                 if resting:
@@ -194,18 +211,18 @@ class LedgerPurse:
                 self._change.notify_all()
         return None if grant.usd else grant
 
-    def _wait_or_stop(self, refused: Grant, deadline: float) -> None:
+    def _wait_or_stop(self, refused: Grant, waited_s: float) -> None:
         """Money in flight here comes back first; then what others hold, for a while; then the budget is used up.
 
         What is free here is given back before: two that wait for each other's money would wait for ever.
         """
         with self._change:
             in_flight = any(w.held for w in self._wallets.values())
-            if in_flight:
+            if in_flight and waited_s <= FLIGHT_S:
                 self._change.wait(_LOOK_S)
                 return
-            if refused.final or time.monotonic() > deadline:
-                self._stopped = refused.why
+            if in_flight or refused.final or waited_s > PATIENCE_S:
+                self._stopped = f"{refused.why}, and what is in flight never came back" if in_flight else refused.why
                 self._change.notify_all()
                 return
         self.close()
@@ -225,6 +242,15 @@ class LedgerPurse:
             why = f"a bill of {used} USD came for a reservation of {hold.usd} USD (request {hold.request_id})"
             self._stopped = why
             self._authority.stop(why)
+
+
+def _fits(attempt: Attempt) -> bool:
+    """Whether an attempt can be written at all: one that cannot must not keep the others from it."""
+    try:
+        to_table(Attempt, [attempt])
+    except (ValueError, TypeError, ArithmeticError):
+        return False
+    return True
 
 
 def _filled(hold: Hold, ending: Ending, attempt: Attempt) -> Attempt:
