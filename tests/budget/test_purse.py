@@ -354,3 +354,14 @@ def test_a_wallet_that_is_being_filled_is_not_closed(tmp_path: Path) -> None:
     one.settle(hold, attempt("0.03", "yes"))
     one.close()
     assert committed(tmp_path) == Decimal("0.03")
+
+
+def test_a_bill_beyond_belief_takes_its_reservation_and_stops_everyone(tmp_path: Path) -> None:
+    book = ledger(tmp_path)
+    one, other = purse(tmp_path, book), purse(tmp_path, book, "n")
+    hold = one.reserve("r1", USD)
+    assert hold is not None
+    one.settle(hold, replace(attempt(USD, "yes"), known_by="absurd"))
+    assert one.reserve("r2", Decimal("0.001")) is None
+    assert other.reserve("r3", Decimal("0.001")) is None
+    assert "beyond belief" in book.ended()[""]

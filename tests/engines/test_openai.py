@@ -263,3 +263,17 @@ def test_text_that_cannot_be_sent_is_a_row_and_costs_nothing() -> None:
         found = engine.answer([bad, *asks(1)])
     assert [(a.status, a.reason) for a in found if a] == [("failed", "bad_text"), ("ok", "")]
     assert len(wallet.ended) == 1
+
+
+def test_a_hold_ends_as_kept_whatever_goes_wrong_while_it_is_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
+    wallet = Wallet()
+
+    def broken(*_: object) -> None:
+        raise ArithmeticError("odd")
+
+    with asked(Plan(), wallet) as (engine, _):
+        monkeypatch.setattr("mixgrid.engines.till.Till.bill", broken)
+        with pytest.raises(ArithmeticError, match="odd"):
+            engine.answer(asks(3))
+    assert [e.ending for e in wallet.ended] == ["kept"] * 3
+    assert not wallet.held

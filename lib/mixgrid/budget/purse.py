@@ -178,6 +178,8 @@ class LedgerPurse:
             for entry, attempt in zip(entries, attempts, strict=True):
                 used = {"settled": attempt.billed_usd or ZERO, "released": ZERO, "kept": entry.hold.usd}[entry.ending]
                 self._end(entry.hold, used if written else max(used, entry.hold.usd))
+                if attempt.known_by == "absurd":
+                    self._stop(f"a bill beyond belief came for request {entry.hold.request_id}: {attempt.usage[:200]}")
 
     def close(self) -> None:
         """Give back what no attempt holds."""
@@ -239,9 +241,12 @@ class LedgerPurse:
         if not wallet and used < hold.usd:
             self._authority.give_back(hold.wallet, hold.usd - used, False)
         if used > hold.usd:
-            why = f"a bill of {used} USD came for a reservation of {hold.usd} USD (request {hold.request_id})"
-            self._stopped = why
-            self._authority.stop(why)
+            self._stop(f"a bill of {used} USD came for a reservation of {hold.usd} USD (request {hold.request_id})")
+
+    def _stop(self, why: str) -> None:
+        """For everyone: what is billed is not what was promised."""
+        self._stopped = why
+        self._authority.stop(why)
 
 
 def _fits(attempt: Attempt) -> bool:

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from mixgrid.budget.base import Hold
+from mixgrid.budget.base import Entry, Hold
 from mixgrid.engines.base import Ask, EngineSpec, GaveUp
 from mixgrid.engines.limits import Limits
 from mixgrid.engines.retry import Trouble, backoff, of_body, of_no_response, of_response, redacted
@@ -31,6 +31,7 @@ DESK = 2  # requests that hold money, for each that may be in flight: the others
 CONNECT_S = 10.0
 KEEPALIVE_S = 3.0  # less than servers allow: a connection closed under a request leaves its bill unknown
 NOT_SENT = Trouble("fatal", "not sent: the engine had come to its end", unbilled=True)
+LOST = Trouble("again", "the engine failed while this was in flight", unbilled=False)
 BYTES_PER_TOKEN = 3  # for a limit of tokens per minute; money is bound by bytes
 
 
@@ -106,12 +107,19 @@ class OpenAIEngine:
         return None
 
     async def _try(self, ask: Ask, hold: Hold) -> Answer | Trouble:
-        """Send once, when it is this request's turn, and book it."""
-        async with self._limits.slot(_tokens(ask)) as sent_at:
-            body, now = self._wire.body(ask), datetime.now(UTC)
-            reply, found = (Reply(None, "", now, now), NOT_SENT) if self._end else await self._send(body)
-            self._heed(found, body, sent_at)  # before the next one takes the place
-        return await (self._trouble(ask, hold, reply, found) if found else self._settle(ask, hold, reply))
+        """Send once, when it is this request's turn, and book it: as kept, where nobody can say how it went."""
+        entry, found = self._entry(ask, hold, _nothing(), LOST)
+        try:
+            async with self._limits.slot(_tokens(ask)) as sent_at:
+                body = self._wire.body(ask)
+                reply, trouble = (_nothing(), NOT_SENT) if self._end else await self._send(body)
+                self._heed(trouble, body, sent_at)  # before the next one takes the place
+            entry, found = self._entry(ask, hold, reply, trouble)
+        finally:
+            await self._in_thread(self._till.end, entry)
+        if isinstance(found, Answer) and trouble is None:
+            self._answered, self._answered_at = self._answered + 1, self._now()
+        return found
 
     async def _send(self, body: Json) -> tuple[Reply, Trouble | None]:
         """One request over the wire; what the SDK raises becomes a Trouble."""
@@ -129,22 +137,16 @@ class OpenAIEngine:
         self._limits.learn(response.headers, self._share)
         return reply, of_body(response.status_code, reply.json, proven)
 
-    async def _settle(self, ask: Ask, hold: Hold, reply: Reply) -> Answer | Trouble:
-        """Book an answer with its bill. A paid response without an answer is booked too, and tried again."""
-        body, bill, asked = dict(reply.json or {}), self._till.bill(hold, reply), self._wire.asked(ask, hold)
+    def _entry(self, ask: Ask, hold: Hold, reply: Reply, trouble: Trouble | None) -> tuple[Entry, Answer | Trouble]:
+        """How a try ended, for the ledger and for its request: a row where it can never be answered."""
+        asked = self._wire.asked(ask, hold)
+        if trouble:
+            row = self._wire.failed(trouble.reason, asked, reply.latency_s) if trouble.kind == "row" else None
+            return self._till.failed(hold, reply, self._wire.host, trouble, row), row or trouble
+        body, bill = dict(reply.json or {}), self._till.bill(hold, reply)
         answer = self._wire.answer(body, asked, float(bill.usd), reply.latency_s, self.fingerprint)
-        await self._in_thread(self._till.end, self._till.settled(hold, reply, self._wire.provider(body), bill, answer))
-        if answer:
-            self._answered, self._answered_at = self._answered + 1, self._now()
-        return answer or Trouble("again", "a response without an answer", unbilled=False, status=reply.status)
-
-    async def _trouble(self, ask: Ask, hold: Hold, reply: Reply, trouble: Trouble) -> Answer | Trouble:
-        """Book a failed try; a request that can never be answered is a row."""
-        asked, row = self._wire.asked(ask, hold), None
-        if trouble.kind == "row":
-            row = self._wire.failed(trouble.reason, asked, reply.latency_s)
-        await self._in_thread(self._till.end, self._till.failed(hold, reply, self._wire.host, trouble, row))
-        return row or trouble
+        entry = self._till.settled(hold, reply, self._wire.provider(body), bill, answer)
+        return entry, answer or Trouble("again", "a response without an answer", unbilled=False, status=reply.status)
 
     def _heed(self, found: Trouble | None, body: Json, sent_at: float) -> None:
         """What a try says about how to go on, and how fast."""
@@ -193,6 +195,11 @@ def _per(limit: int | None, share: int) -> float | None:
 def _tokens(ask: Ask) -> int:
     """What a request counts for in a limit of tokens per minute: providers count the most that it may answer."""
     return sum(len(m.content.encode()) for m in ask.messages) // BYTES_PER_TOKEN + ask.sampling.max_tokens
+
+
+def _nothing() -> Reply:
+    now = datetime.now(UTC)
+    return Reply(None, "", now, now)
 
 
 def _decoded(content: bytes) -> str:
