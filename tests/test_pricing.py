@@ -2,10 +2,12 @@
 
 from datetime import date
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from genai_prices import Usage, calc_price
+from genai_prices.types import ModelPrice
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -149,3 +151,31 @@ def test_no_bill_of_a_kept_promise_is_above_the_worst_case(
     tokens = Tokens(prompt, data.draw(st.integers(0, prompt)), data.draw(st.integers(0, max_tokens)), 0)
     for price in (PRICE, Price(Decimal(1), Decimal(3), Decimal(0), "odd", "")):  # caching that costs more
         assert price.cost(tokens) <= price.worst_case(prompt_bound(messages), max_tokens)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {**usage(5, 5, 10), "cost": 1e17},
+        {**usage(5, 5, 10), "cost": "1e999999"},
+        usage(10**25, 5, 10**25 + 5),
+        {"prompt_tokens": 1e25, "completion_tokens": 5},
+        usage(5, 10**4000, 10**4000 + 5),
+    ],
+)
+def test_a_bill_beyond_belief_costs_the_reservation_and_is_told(sent: Any) -> None:
+    found = bill(PRICE, sent, Decimal("0.5"))
+    assert (found.usd, found.known_by) == (Decimal("0.5"), "absurd")
+
+
+@pytest.mark.parametrize("unit", ["requests_kcount", "output_reasoning_mtok"])
+def test_a_list_price_with_a_fee_that_no_bound_covers_is_refused(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = ModelPrice(input_mtok=Decimal(1), output_mtok=Decimal(2), **{unit: Decimal(5)})
+    monkeypatch.setattr("genai_prices.calc_price", lambda *_, **__: SimpleNamespace(model_price=found))
+    with pytest.raises(UserError, match=f"for {unit} too.*declare `price:"):
+        price_of(entry(), "m", OPENAI)
+
+
+def test_a_prompt_that_may_be_written_into_a_cache_is_held_back_and_billed_as_such() -> None:
+    found = price_of(entry(checkpoint="anthropic/claude-opus-4.8"), "m", "https://openrouter.ai/api/v1")
+    assert (found.input, found.cached_input) == (Decimal("6.25"), Decimal("0.5"))

@@ -8,6 +8,7 @@ Money is Decimal, in USD, rounded up to 10⁻¹² (the finest that a ledger stor
 """
 
 import importlib.metadata
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -25,6 +26,10 @@ OLD_AFTER_DAYS = 60  # a price list older than this is warned about
 ZERO = Decimal(0)
 _FINEST = Decimal("1e-12")
 _MILLION = Decimal(1_000_000)
+_MOST_USD = _MILLION  # no request costs that, nor
+_MOST_TOKENS = 10**12  # has that many: what says so is broken, and would not fit into the books
+_LISTED = ("input_mtok", "cache_read_mtok", "output_mtok", "cache_write_mtok")
+_NEVER_ASKED = re.compile("audio|image|video|searches|cache_write_1h")  # tools, media, long caches: asked for by nobody
 _PER_MESSAGE = 16  # tokens that a chat template puts around a message, with room to spare
 _PER_PROMPT = 32  # and around them all
 
@@ -67,10 +72,13 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Bill:
-    """What an answer cost and how that is known: the provider's figure, our price, or the whole reservation."""
+    """What an answer cost and how that is known: the provider's figure, our price, or the whole reservation.
+
+    absurd: the whole reservation, as what came is beyond belief; the purse stops the sweep, as for a bill above it.
+    """
 
     usd: Decimal
-    known_by: Literal["reported", "priced", "assumed"]
+    known_by: Literal["reported", "priced", "assumed", "absurd"]
     tokens: Tokens | None
 
 
@@ -101,7 +109,10 @@ def read_usage(usage: Mapping[str, Any] | None) -> Tokens | None:
 
 
 def reported_cost(usage: Mapping[str, Any] | None) -> Decimal | None:
-    """What the provider says that it charged (OpenRouter's `cost`, in USD); None where it says nothing usable."""
+    """What the provider says that it charged (OpenRouter's `cost`, in USD); None where it says nothing usable.
+
+    What nobody can believe is cut down to a figure that `bill` does not.
+    """
     cost = (usage or {}).get("cost")
     if isinstance(cost, bool) or not isinstance(cost, int | float | str):
         return None
@@ -109,17 +120,23 @@ def reported_cost(usage: Mapping[str, Any] | None) -> Decimal | None:
         usd = Decimal(str(cost))
     except ArithmeticError:
         return None
-    return round_up(usd) if usd.is_finite() and usd >= 0 else None
+    return round_up(min(usd, _MOST_USD)) if usd.is_finite() and usd >= 0 else None
 
 
 def bill(price: Price, usage: Mapping[str, Any] | None, reserved: Decimal) -> Bill:
     """The bill of an answer. A usage that cannot be right costs the whole reservation: better over than under."""
     tokens, reported = read_usage(usage), reported_cost(usage)
-    if reported is not None:
-        return Bill(reported, "reported", tokens)
-    if tokens is None:
+    usd = reported if reported is not None else price.cost(tokens) if tokens else ZERO
+    if usd >= _MOST_USD or (reported is None and _countless(usage)):
+        return Bill(reserved, "absurd", tokens)
+    if reported is None and tokens is None:
         return Bill(reserved, "assumed", None)
-    return Bill(price.cost(tokens), "priced", tokens)
+    return Bill(usd, "priced" if reported is None else "reported", tokens)
+
+
+def _countless(usage: Mapping[str, Any] | None) -> bool:
+    counts = [(usage or {}).get(name) for name in ("prompt_tokens", "completion_tokens", "total_tokens")]
+    return any(isinstance(count, int | float) and count > _MOST_TOKENS for count in counts)
 
 
 def priced(entry: ModelEntry) -> bool:
@@ -171,12 +188,21 @@ def _listed(entry: ModelEntry, base_url: str) -> Price | str:
         found = calc_price(Usage(), entry.checkpoint, provider_api_url=base_url, price_context=batch).model_price
     except LookupError as error:
         return f"its price is not known ({error})"
-    rates = [_rate(getattr(found, f"{name}_mtok", None), entry) for name in ("input", "cache_read", "output")]
+    rates = [_rate(getattr(found, name, None), entry) for name in _LISTED]
     if rates[0] is None or rates[2] is None:
         return "the price list gives no plain price per input and output token, or one that rises within its context"
+    if extra := _extra(found):
+        return f"the price list charges it for {extra} too, which no bound on tokens covers"
     cached = rates[0] if rates[1] is None else rates[1]
     source = f"genai-prices {importlib.metadata.version('genai-prices')}"
-    return Price(rates[0], cached, rates[2], source, _newest(providers))
+    dearest = max(rates[0], rates[3] or ZERO)  # a prompt may be written into a cache, and no usage says how much of it
+    return Price(dearest, cached, rates[2], source, _newest(providers))
+
+
+def _extra(found: Any) -> str:
+    """Units beside the listed that a text may be billed in, such as by the request."""
+    units = (unit for unit, rate in vars(found).items() if rate and unit not in _LISTED)
+    return ", ".join(unit for unit in units if not _NEVER_ASKED.search(unit))
 
 
 def _rate(rate: Any, entry: ModelEntry) -> Decimal | None:
@@ -215,4 +241,4 @@ def _count(counts: Mapping[str, Any], name: str, missing: int | None = None) -> 
     value = counts.get(name)
     if value is None:
         return missing
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS else None
