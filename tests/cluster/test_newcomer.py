@@ -54,6 +54,14 @@ class Laptop:
         return sum(run.done for run in status(Store.open(self.url), "main"))
 
 
+@pytest.fixture(autouse=True)
+def heeds_ctrl_c() -> Iterator[None]:
+    """A test run in a shell's background is deaf to Ctrl-C, and so would be all that it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     with rclone(tmp_path_factory.mktemp("s3")) as found:
