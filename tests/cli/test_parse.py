@@ -24,6 +24,14 @@ def test_an_answer_is_read_to_its_class(mixgrid: Mixgrid, answer: Path) -> None:
     assert mixgrid("parse", "satire", answer, "--json").json == {"status": "ok", "value": "satire", "note": ""}
 
 
+def test_an_ending_that_is_none_is_refused_as_it_could_credit_an_answer_that_was_cut(
+    mixgrid: Mixgrid, answer: Path
+) -> None:
+    ended = mixgrid("parse", "satire", answer, "--finish-reason", "lenght")
+    assert ended.code == 2
+    assert "did you mean 'length'" in ended.err
+
+
 def test_each_step_is_shown_on_request(mixgrid: Mixgrid, answer: Path) -> None:
     lines = mixgrid("parse", "satire", answer, "--explain").out.splitlines()
     assert lines[0] == "raw       51 characters, finish_reason stop"

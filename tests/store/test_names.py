@@ -56,6 +56,8 @@ def test_urls_have_one_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="is a file"):
         Store.open("file")
+    with pytest.raises(UserError, match="cannot be looked at"):
+        Store.open("x" * 300)
 
 
 segment = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="/"), min_size=1, max_size=40)

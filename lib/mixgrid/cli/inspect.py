@@ -104,13 +104,18 @@ def _shown(one: Trace) -> str:
     return "\n".join(lines)
 
 
+ENDINGS = ("stop", "length", "content_filter", "refusal")  # how engines say that an answer ended
+
+
 def parse(
     task: str,
     file: Annotated[str, typer.Argument(metavar="[FILE]", help="The raw answer; - or nothing: from the input.")] = "-",
     order: Annotated[
         list[str] | None, typer.Option("--order", help="An option as the prompt showed it; once for each, in order.")
     ] = None,
-    finish_reason: Annotated[str, typer.Option(help="How the answer ended: stop, length, content_filter.")] = "stop",
+    finish_reason: Annotated[
+        str, typer.Option(help="How the answer ended: stop, length, content_filter, refusal.")
+    ] = "stop",
     explain: Annotated[bool, typer.Option("--explain", help="Show each step of the reading.")] = False,
     json: AsJson = False,
 ) -> None:
@@ -119,6 +124,8 @@ def parse(
         raise UserError(f"mixgrid parse: there is no task {task!r}; {allowed(task, TASKS)}")
     if TASKS[task].score == "choice" and not order:
         raise UserError(f"mixgrid parse: an answer to '{task}' is a letter; give its options by --order, in order")
+    if finish_reason not in ENDINGS:
+        raise UserError(f"--finish-reason: no answer ends by {finish_reason!r}; {allowed(finish_reason, ENDINGS)}")
     raw = Raw(_text_of(file), finish_reason=finish_reason)
     shown = tuple(order or TASKS[task].classes)
     read = TASKS[task].parse(raw, shown)

@@ -15,7 +15,8 @@ from typing import Any
 from mixgrid.corpora.base import RowError
 from mixgrid.records import Span, Turn
 
-_SPEAKER = re.compile(r"\s*(?P<speaker>[^\s:][^:\n]{0,49}?)\s*:\s?(?P<text>.*)", re.DOTALL)
+# Neither `https://…` nor `12:30` at the beginning of a line is somebody who speaks.
+_SPEAKER = re.compile(r"\s*(?!\d+:\d)(?P<speaker>[^\s:][^:\n]{0,49}?)\s*:(?!//)\s?(?P<text>.*)", re.DOTALL)
 _NUMBER = re.compile(
     r"(?P<number>[1-9]\d*)\. (?P<speaker>[^\s:][^:\n]*?)(?: \(reply to (?P<reply>\d+)\))?: (?P<text>.*)", re.DOTALL
 )

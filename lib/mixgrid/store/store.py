@@ -40,7 +40,13 @@ class Store:
         if url.startswith("s3:"):
             raise UserError(f"store {url!a} lacks slashes: write s3://bucket/prefix")
         path = Path(url).expanduser().absolute()
-        if path.exists() and not path.is_dir():
+        try:
+            is_file = path.exists() and not path.is_dir()
+        except OSError as error:  # a name that is too long, a folder that may not be looked into
+            raise UserError(
+                f"store {url[:80]!a} cannot be looked at ({error.strerror}); name another folder"
+            ) from error
+        if is_file:
             raise UserError(f"store {url!a} is a file: name a folder or s3://bucket/prefix")
         return cls(str(path))
 

@@ -1,0 +1,18 @@
+"""Cells that hold dialogues: who speaks, and what only looks like a speaker."""
+
+import pytest
+
+from mixgrid.corpora.nested import turns
+
+
+@pytest.mark.parametrize("line", ["https://x.test/page?a=1", "http://x.test: see", "12:30 merge", "7:05"])
+def test_an_address_or_a_time_at_the_beginning_of_a_line_is_nobody_who_speaks(line: str) -> None:
+    found = turns(f"Ana: look\n{line}\nBudi: oke")
+    assert [turn.speaker for turn in found] == ["Ana", "Budi"]
+    assert found[0].text == f"look\n{line}"
+
+
+@pytest.mark.parametrize("speaker", ["Ana", "Dr. Siti B.", "7", "user_12", "أمين"])
+def test_a_name_before_a_colon_speaks(speaker: str) -> None:
+    (one,) = turns(f"{speaker}: di https://x.test jam 12:30")
+    assert (one.speaker, one.text) == (speaker, "di https://x.test jam 12:30")
