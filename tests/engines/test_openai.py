@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mixgrid.engines import build
 from mixgrid.engines.base import Ask, Engine, EngineSpec, GaveUp
+from mixgrid.engines.transport import proxy_of
 from mixgrid.errors import UserError
 from mixgrid.manifest import Api
 from mixgrid.records import Message, Sampling
@@ -277,3 +279,22 @@ def test_a_hold_ends_as_kept_whatever_goes_wrong_while_it_is_in_flight(monkeypat
             engine.answer(asks(3))
     assert [e.ending for e in wallet.ended] == ["kept"] * 3
     assert not wallet.held
+
+
+def test_a_netrc_of_the_user_s_does_not_stand_in_the_key_s_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login me password mine\n", "utf-8")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    with asked(Plan()) as (engine, _):
+        assert None not in engine.answer(asks(3))
+
+
+def test_the_environment_s_proxy_is_used_but_where_it_says_not_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    with asked(Plan(), timeout_s=5.0) as (engine, server):
+        monkeypatch.setenv("no_proxy", "api.example")
+        monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))  # it is asked for another server's address
+        assert proxy_of("http", "model.example:8000") == server.url.removesuffix("/v1")
+        assert proxy_of("http", "api.example") is None
+        assert proxy_of("https", "127.0.0.1:1") is None
+        assert None not in engine.answer(asks(1))

@@ -3,6 +3,8 @@
 Its errors are told in httpx's words, as the SDK knows them; what they mean for a bill is decided in retry.py.
 """
 
+import urllib.request
+
 import aiohttp
 import httpx2
 
@@ -21,7 +23,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         try:
             async with self._open().request(
                 request.method, str(request.url), headers=request.headers.multi_items(), data=await request.aread(),
-                allow_redirects=False, timeout=timeout,
+                allow_redirects=False, timeout=timeout, proxy=proxy_of(request.url.scheme, request.url.netloc.decode()),
             ) as answer:  # fmt: skip
                 content = await answer.read()
         except aiohttp.ConnectionTimeoutError as error:
@@ -43,6 +45,11 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=self._keepalive_s)
             self._session = aiohttp.ClientSession(
-                connector=connector, auto_decompress=False, trust_env=True, cookie_jar=aiohttp.DummyCookieJar()
+                connector=connector, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
             )
         return self._session
+
+
+def proxy_of(scheme: str, host: str) -> str | None:
+    """The environment's proxy for a host. aiohttp's `trust_env` would add what ~/.netrc says beside our own key."""
+    return None if urllib.request.proxy_bypass(host) else urllib.request.getproxies().get(scheme)
