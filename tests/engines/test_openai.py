@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from mixgrid.engines import build
@@ -298,3 +299,23 @@ def test_the_environment_s_proxy_is_used_but_where_it_says_not_to(monkeypatch: p
         assert proxy_of("http", "api.example") is None
         assert proxy_of("https", "127.0.0.1:1") is None
         assert None not in engine.answer(asks(1))
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_a_server_that_echoes_the_key_finds_it_kept_nowhere(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_API_KEY", "gsk_OddForm0123456789")
+    wallet, said = Wallet(), {"message": {"content": "gsk_OddForm0123456789"}}
+    body = {"choices": [said], "id": "gsk_OddForm0123456789"} if status == 200 else {"error": {"message": "gsk_OddForm0123456789"}}
+    engine = build(EngineSpec("toy", entry("http://127.0.0.1:1/v1"), purse=wallet))
+
+    async def echo(_: object, request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(status, json=body, request=request)
+
+    monkeypatch.setattr("mixgrid.engines.transport.AiohttpTransport.handle_async_request", echo)
+    try:
+        text = repr(engine.answer(asks(1)))
+    except GaveUp as error:
+        text = str(error)
+    engine.close()
+    assert wallet.ended
+    assert "OddForm" not in text + repr(wallet.ended)

@@ -1,5 +1,6 @@
 """The batch engine against a real server: nothing is bought twice, whatever ends in between."""
 
+import json
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -213,3 +214,13 @@ def test_half_a_character_in_a_line_does_not_make_the_ledger_unwritable(status: 
     one.close()
     assert to_table(Attempt, [ended.attempt]).num_rows == 1
     assert "\\ud83d" in ended.attempt.body
+
+
+def test_a_key_in_a_result_file_is_kept_nowhere(notes: Notes) -> None:
+    one = BatchEngine(EngineSpec("toy", entry("http://127.0.0.1:1/v1", "openai-batch"), purse=Wallet(), notes=notes))
+    line = {"custom_id": "a", "response": {"status_code": 200, "body": {"id": "sk-test-0123456789"}}}
+    one._client = SimpleNamespace(
+        files=SimpleNamespace(content=lambda _: SimpleNamespace(content=json.dumps(line).encode()))
+    )
+    found = dict(one._lines(SimpleNamespace(error_file_id=None, output_file_id="f")))
+    assert found["a"]["response"]["body"]["id"] == "(a key)"

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mixgrid.engines.retry import BACKOFF_MOST_S, backoff, of_body, of_no_response, of_response, redacted, retry_after
+from mixgrid.engines.retry import (
+    BACKOFF_MOST_S,
+    backoff,
+    of_body,
+    of_no_response,
+    of_response,
+    redacted,
+    remember,
+    retry_after,
+)
 
 NOW = datetime(2026, 10, 21, 7, 27, 0, tzinfo=UTC)
 
@@ -127,6 +136,14 @@ def test_what_looks_like_a_key_is_not_repeated() -> None:
     said = of_response(500, {}, openai_error("key sk-proj-abcd1234 and Bearer xyz.abc"), True).sentence
     assert said == "HTTP 500: key (a key) and (a key)"
     assert redacted("a risk-free skill") == "a risk-free skill"
+
+
+def test_the_key_itself_is_not_repeated_whatever_it_looks_like(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mixgrid.engines.retry._KEYS", set())
+    remember("gsk_Odd/123+Form")
+    remember("short")
+    assert redacted("short: gsk_Odd/123+Form!") == "short: (a key)!"
+    assert "gsk_Odd" not in str(of_response(400, {}, openai_error("unknown parameter", param="gsk_Odd/123+Form"), True))
 
 
 @settings(max_examples=50)

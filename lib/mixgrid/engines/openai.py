@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from mixgrid.budget.base import Entry, Hold
 from mixgrid.engines.base import Ask, EngineSpec, GaveUp
 from mixgrid.engines.limits import Limits
-from mixgrid.engines.retry import Trouble, backoff, of_body, of_no_response, of_response, redacted
+from mixgrid.engines.retry import Trouble, backoff, of_body, of_no_response, of_response, redacted, without_keys
 from mixgrid.engines.till import Reply, Till, key_of
 from mixgrid.engines.wire import Json, Wire, has_utf8, json_object
 from mixgrid.manifest import Api
@@ -132,7 +132,7 @@ class OpenAIEngine:
             return reply, of_response(error.status_code, error.response.headers, error.body, proven)
         except self._openai.APIConnectionError as error:
             return Reply(None, "", sent_at, datetime.now(UTC)), of_no_response(error.__cause__ or error)
-        text = _decoded(response.content)
+        text = without_keys(_decoded(response.content))
         reply = Reply(response.status_code, text, sent_at, datetime.now(UTC), json_object(text))
         self._limits.learn(response.headers, self._share)
         return reply, of_body(response.status_code, reply.json, proven)

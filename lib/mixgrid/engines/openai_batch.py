@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 from mixgrid.budget.base import Entry
 from mixgrid.engines.base import Ask, EngineSpec, GaveUp
 from mixgrid.engines.notes import Asked, Note
-from mixgrid.engines.retry import Trouble, backoff, of_no_response, of_response
+from mixgrid.engines.retry import Trouble, backoff, of_no_response, of_response, redacted, without_keys
 from mixgrid.engines.till import Reply, Till, key_of
 from mixgrid.engines.wire import Json, Wire, has_utf8, json_object
 from mixgrid.errors import UserError
@@ -182,7 +182,7 @@ class BatchEngine:
         """(request id, line) of both result files, in whatever order; an answer comes after an error of that id."""
         for file_id in (batch.error_file_id, batch.output_file_id):
             content = self._patiently(partial(self._client.files.content, file_id)).content if file_id else b""
-            for raw in content.split(b"\n"):
+            for raw in without_keys(content.decode("utf-8", "replace")).split("\n"):
                 line = json_object(raw) if raw.strip() else None
                 if line and isinstance(line.get("custom_id"), str):
                     yield line["custom_id"], line
@@ -253,7 +253,7 @@ def _refusal(batch: Any) -> str:
     """Why the provider would not begin with a batch; empty where it did, or will later."""
     if batch.status != "failed" or _is_full(batch):
         return ""
-    return "; ".join(str(error.message) for error in _codes(batch)) or "the batch failed, and nobody says why"
+    return "; ".join(redacted(str(error.message)) for error in _codes(batch)) or "the batch failed, and nobody says why"
 
 
 def _time(seconds: int | None) -> datetime:

@@ -21,6 +21,8 @@ _NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout")  # of httpx
 _NO_MONEY = ("billing_hard_limit_reached", "billing_not_active", "insufficient_quota")
 _UNBILLED_5XX = (503, 529)  # overloaded: turned away at the door
 _SECRET = re.compile(r"\b(sk|key)-[\w*.-]{4,}|\bBearer +\S+", re.IGNORECASE)
+_KEYS: set[str] = set()  # of this process, by `remember`
+SHORTEST_KEY = 8
 _QUOTED = re.compile(r"['\"`]([A-Za-z_][A-Za-z0-9_.]*)['\"`]")
 _UNKNOWN = re.compile(
     r"unsupported (parameter|value)|unrecognized (request )?argument|unknown (parameter|argument|field)|"
@@ -126,7 +128,7 @@ def _parameter(error: Mapping[str, Any]) -> str:
     if not _UNKNOWN.search(message):
         return ""
     if isinstance(error.get("param"), str):
-        return str(error["param"]).split(".")[0]
+        return redacted(error["param"]).split(".")[0]
     found = _QUOTED.search(message)
     return found.group(1).split(".")[0] if found else ""
 
@@ -142,5 +144,18 @@ def _error(body: object) -> Mapping[str, Any]:
 
 
 def redacted(text: str) -> str:
-    """The text without what looks like a key: providers echo parts of it."""
-    return _SECRET.sub("(a key)", text)
+    """The text without what is or looks like a key: providers echo parts of it."""
+    return _SECRET.sub("(a key)", without_keys(text))
+
+
+def without_keys(text: str) -> str:
+    """The text without the very keys that this process holds, whatever they look like."""
+    for key in sorted(_KEYS, key=len, reverse=True):
+        text = text.replace(key, "(a key)")
+    return text
+
+
+def remember(key: str) -> None:
+    """A key that no text of a server's is kept with. What is shorter is none, and would tear up plain words."""
+    if len(key) >= SHORTEST_KEY:
+        _KEYS.add(key)

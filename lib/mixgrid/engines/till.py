@@ -9,7 +9,7 @@ from typing import Any
 
 from mixgrid.budget.base import Attempt, Ending, Entry, Hold, Purse
 from mixgrid.engines.base import Ask, EngineSpec
-from mixgrid.engines.retry import Trouble
+from mixgrid.engines.retry import Trouble, remember
 from mixgrid.engines.wire import whole
 from mixgrid.errors import UserError
 from mixgrid.manifest import Api
@@ -41,12 +41,15 @@ class Reply:
 
 def key_of(api: Api, model: str) -> str:
     """The key, out of this process's environment: nowhere else is it ever written."""
-    key = os.environ.get(api.key_env, "").strip() if api.key_env else "none"
+    if not api.key_env:
+        return "none"
+    key = os.environ.get(api.key_env, "").strip()
     if not key:
         raise UserError(
             f"model {model!r}: {api.key_env} is not in the environment of the process that sends; export it there "
             "(on a cluster: in the environment of `ray start`)"
         )
+    remember(key)
     return key
 
 
