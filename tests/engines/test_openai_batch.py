@@ -216,11 +216,10 @@ def test_half_a_character_in_a_line_does_not_make_the_ledger_unwritable(status: 
     assert "\\ud83d" in ended.attempt.body
 
 
-def test_a_key_in_a_result_file_is_kept_nowhere(notes: Notes) -> None:
+def test_a_key_in_a_result_file_is_kept_nowhere(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     one = BatchEngine(EngineSpec("toy", entry("http://127.0.0.1:1/v1", "openai-batch"), purse=Wallet(), notes=notes))
     line = {"custom_id": "a", "response": {"status_code": 200, "body": {"id": "sk-test-0123456789"}}}
-    one._client = SimpleNamespace(
-        files=SimpleNamespace(content=lambda _: SimpleNamespace(content=json.dumps(line).encode()))
-    )
+    files = SimpleNamespace(content=lambda _: SimpleNamespace(content=json.dumps(line).encode()))
+    monkeypatch.setattr(one, "_client", SimpleNamespace(files=files))
     found = dict(one._lines(SimpleNamespace(error_file_id=None, output_file_id="f")))
     assert found["a"]["response"]["body"]["id"] == "(a key)"
