@@ -13,10 +13,12 @@ from mixgrid.budget.books import ledger_folder
 from mixgrid.budget.ledger import Caps, Ledger
 from mixgrid.budget.purse import LedgerPurse
 from mixgrid.cli import main
+from mixgrid.engines.notes import Asked, Note, Notes
 from mixgrid.errors import BudgetStop, UserError
 from mixgrid.manifest import Budget
 from mixgrid.plan.costs import Cost
 from mixgrid.plan.grid import Grid, resolve
+from mixgrid.plan.layout import batches_folder
 from mixgrid.plan.order import Unit, units
 from mixgrid.plan.spent import statement
 from mixgrid.predict import predict
@@ -203,6 +205,14 @@ def test_cost_tells_what_was_settled_reserved_and_wasted_and_settles_by_an_expor
     export = tmp_path / "export.csv"
     export.write_text("date,model,cost\n2026-03-01,m,0.06\n", "utf-8")
     manifest, store = str(tmp_path / "manifests" / "grid.yaml"), str(tmp_path / "store")
+    assert held is not None
+    notes, note = Notes(grid.store, batches_folder("main", "m")), Note({"r2": Asked(held, False, False)}, "batch-7")
+    notes.write(note)
+    with pytest.raises(SystemExit) as end:
+        main(["cost", manifest, "--store", store, "--reconcile", str(export)])
+    assert end.value.code == 2
+    assert "model 'm': batches are not settled yet: batch-7; run `mixgrid sweep`" in capsys.readouterr().err
+    notes.forget(note)
     for arguments, told in (
         ([], "0.150000 USD committed = 0.050000 settled + 0.100000 reserved; wasted on retries 0.030000"),
         (["--reconcile", str(export)], "0.060000 USD committed = 0.060000 settled + 0.000000 reserved"),

@@ -12,10 +12,12 @@ from mixgrid.budget.reconcile import Settled, read_export
 from mixgrid.budget.reconcile import reconcile as reconcile_books
 from mixgrid.cli.options import AsJson, Limit, ManifestPath, StoreUrl, say, say_json, warn
 from mixgrid.cli.verbs import Progress, outcome_line
+from mixgrid.engines.notes import Notes
 from mixgrid.errors import UserError
 from mixgrid.manifest import Budget
 from mixgrid.plan.costs import costs, of_model, prices, warnings_of
 from mixgrid.plan.grid import Grid, resolve
+from mixgrid.plan.layout import batches_folder
 from mixgrid.plan.order import units
 from mixgrid.plan.pending import listing
 from mixgrid.plan.spent import statement
@@ -99,7 +101,19 @@ def _reconciled(grid: Grid, export: Path) -> list[Settled]:
     folder = ledger_folder(grid.manifest.namespace, grid.manifest.name)
     checkpoints = {model: entry.checkpoint for model, entry in grid.models.items()}
     with hold(grid.store, f"{folder}/lease", f"the budget of sweep {grid.manifest.name}"):
+        _nothing_out(grid)
         return reconcile_books(grid.store, folder, checkpoints, billed, datetime.now(UTC).date())
+
+
+def _nothing_out(grid: Grid) -> None:
+    """UserError where the provider still has batches: their reservations are not stranded, their bill is to come."""
+    for model in grid.models:
+        notes = Notes(grid.store, batches_folder(grid.manifest.namespace, model)).open()
+        if out := [note.batch_id or f"one named {note.name}" for note in notes]:
+            raise UserError(
+                f"model {model!r}: batches are not settled yet: {', '.join(out)}; run `mixgrid sweep` again, which "
+                "collects them, and reconcile then"
+            )
 
 
 def _budget(grid: Grid, usd: str | None, models: list[str], day: str | None) -> Budget | None:
