@@ -35,7 +35,7 @@ def notes(tmp_path: Path) -> Notes:
 
 
 def engine(server: FaultServer, notes: Notes, wallet: Wallet, **changes: Any) -> BatchEngine:
-    model = entry(server.url, "openai-batch", poll_s=0.02, patience_s=5.0, **changes)
+    model = entry(server.url, "openai-batch", **{"poll_s": 0.02, "patience_s": 5.0, **changes})
     return BatchEngine(EngineSpec("toy", model, purse=wallet, notes=notes))
 
 
@@ -223,3 +223,15 @@ def test_a_key_in_a_result_file_is_kept_nowhere(notes: Notes, monkeypatch: pytes
     monkeypatch.setattr(one, "_client", SimpleNamespace(files=files))
     found = dict(one._lines(SimpleNamespace(error_file_id=None, output_file_id="f")))
     assert found["a"]["response"]["body"]["id"] == "(a key)"
+
+
+def test_a_batch_that_no_queue_has_place_for_is_halved_and_one_request_alone_ends_the_engine(notes: Notes) -> None:
+    wallet = Wallet()
+    with fault_server(Plan(batch_ends=("full", "full", "completed"))) as server:
+        assert None not in answer(server, notes, wallet, asks(5), patience_s=0.0)
+        check(server, notes, wallet)
+        assert server.state().statuses["batch"] == 2 + 3
+    with fault_server(Plan(batch_ends=("full",))) as server:
+        with pytest.raises(GaveUp, match="no place for a single request"):
+            answer(server, notes, wallet, asks(5), patience_s=0.0)
+        assert not wallet.held

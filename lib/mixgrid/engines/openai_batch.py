@@ -8,6 +8,7 @@ A call of `answer` blocks until its batches have ended, which may take a day: th
 """
 
 import json
+import math
 import threading
 import time
 from collections import Counter
@@ -56,6 +57,8 @@ class BatchEngine:
         self._adopting = threading.Lock()
         self._adopted: dict[str, Answer] | None = None  # answers of batches that earlier processes sent
         self._proven = False
+        self._most, self._full_since = MOST_REQUESTS, math.inf  # requests in a batch that the queue may have place for
+        self._out: set[str] = set()  # batches of ours that have not ended
 
     def answer(self, asks: Sequence[Ask]) -> list[Answer | None]:
         """The answers, in the order of `asks`, once the batches that hold them have ended."""
@@ -69,10 +72,13 @@ class BatchEngine:
                 sent = self._send(lacking)
                 if not sent:
                     break  # the budget allows none of them
+                full = 0
                 for note in sent:
                     batch = self._ended(note.batch_id)
                     found |= self._collect(note, batch)
+                    full += _is_full(batch)
                     tries.update(() if _is_full(batch) else list(note.asked))
+                self._queued(full < len(sent), len(lacking))
         except GaveUp as stop:
             end = str(stop)
         answers = [found.get(ask.request_id) for ask in asks]
@@ -126,7 +132,7 @@ class BatchEngine:
             if hold is None:
                 break  # the next ones have their turn when these are settled
             line = self._line(ask)
-            if asked and (len(asked) >= MOST_REQUESTS or size + len(line) > MOST_BYTES):
+            if asked and (len(asked) >= self._most or size + len(line) > MOST_BYTES):
                 sent.append(self._make(lines, asked))
                 lines, asked, size = [], {}, 0
             lines.append(line)
@@ -145,6 +151,7 @@ class BatchEngine:
         upload = ("batch.jsonl", b"".join(lines))
         file = self._patiently(lambda: self._client.files.create(file=upload, purpose="batch"))
         batch_id = self._patiently(lambda: self._made(note.name) or self._create(file.id, note.name))
+        self._out.add(batch_id)
         return self._notes.named(note, batch_id)
 
     def _create(self, file_id: str, name: str) -> str:
@@ -152,6 +159,18 @@ class BatchEngine:
             input_file_id=file_id, endpoint=PATH, completion_window="24h", metadata={"mixgrid": name}
         )
         return str(batch.id)
+
+    def _queued(self, some: bool, asked: int) -> None:
+        """Smaller batches, once the queue had no place for any too long, with none of ours in it; GaveUp for one."""
+        if some or self._out:
+            self._full_since = math.inf if some else self._full_since
+            return
+        self._full_since = min(self._full_since, time.monotonic())
+        if time.monotonic() - self._full_since <= self._api.patience_s:
+            return
+        if min(self._most, asked) == 1:
+            raise GaveUp(f"{self._wire.host}: its queue has no place for a single request ({FULL})")
+        self._most, self._full_since = min(self._most, asked) // 2, math.inf
 
     # Collecting
 
@@ -165,6 +184,7 @@ class BatchEngine:
 
     def _collect(self, note: Note, batch: Any) -> dict[str, Answer]:
         """Settle all of a batch, and give the answers; what has none is asked again. GaveUp: it would be in vain."""
+        self._out.discard(note.batch_id)
         lines = dict(self._lines(batch))
         self._proven = self._proven or any(_status(line) == 200 for line in lines.values())
         found = [self._entry(asked, lines.get(name), batch) for name, asked in note.asked.items()]
