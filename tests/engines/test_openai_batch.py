@@ -17,7 +17,7 @@ from mixgrid.engines.openai_batch import BatchEngine
 from mixgrid.errors import UserError
 from mixgrid.records import Message, Sampling
 from mixgrid.schemas import to_table
-from mixgrid.store import Store
+from mixgrid.store import Store, StoreError
 from tests.faultserver import FaultServer, Plan, fault_server
 from tests.paid import Wallet, asks, entry, text_of
 
@@ -235,3 +235,15 @@ def test_a_batch_that_no_queue_has_place_for_is_halved_and_one_request_alone_end
         with pytest.raises(GaveUp, match="no place for a single request"):
             answer(server, notes, wallet, asks(5), patience_s=0.0)
         assert not wallet.held
+
+
+def test_holds_that_no_note_tells_of_end_as_kept(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object) -> None:
+        raise StoreError("away")
+
+    monkeypatch.setattr(Notes, "write", away)
+    wallet = Wallet()
+    with fault_server() as server, pytest.raises(StoreError, match="away"):
+        answer(server, notes, wallet, asks(3))
+    assert not wallet.held
+    assert len(wallet.of("kept")) == 3

@@ -109,7 +109,7 @@ class BatchEngine:
             named = note if note.batch_id else self._notes.named(note, batch_id)
             return self._collect(named, self._ended(batch_id))
         never = Trouble("again", "the process ended before the batch was made", unbilled=True)
-        reply = Reply(None, "", _time(None), _time(None))
+        reply = _reply_of_none()
         self._till.book([self._till.failed(a.hold, reply, self._wire.host, never, None) for a in note.asked.values()])
         self._notes.forget(note)
         return {}
@@ -127,18 +127,29 @@ class BatchEngine:
         """Batches of those requests that the budget allows now; it may wait for the first."""
         sent: list[Note] = []
         lines, asked, size = list[bytes](), dict[str, Asked](), 0
-        for ask in asks:
-            hold = self._till.reserve(ask, wait=not asked and not sent)
-            if hold is None:
-                break  # the next ones have their turn when these are settled
-            line = self._line(ask)
-            if asked and (len(asked) >= self._most or size + len(line) > MOST_BYTES):
-                sent.append(self._make(lines, asked))
-                lines, asked, size = [], {}, 0
-            lines.append(line)
-            asked[ask.request_id] = self._wire.asked(ask, hold)
-            size += len(line)
+        whole = False
+        try:
+            for ask in asks:
+                line = self._line(ask)
+                if asked and (len(asked) >= self._most or size + len(line) > MOST_BYTES):
+                    full, lines, asked, size = (lines, asked), [], {}, 0
+                    sent.append(self._make(*full))
+                hold = self._till.reserve(ask, wait=not asked and not sent)
+                if hold is None:
+                    break  # the next ones have their turn when these are settled
+                lines.append(line)
+                asked[ask.request_id] = self._wire.asked(ask, hold)
+                size += len(line)
+            whole = True
+        finally:
+            self._keep({} if whole else asked)
         return [*sent, self._make(lines, asked)] if asked else sent
+
+    def _keep(self, asked: Mapping[str, Asked]) -> None:
+        """End the holds that no note tells of: an error came before it was written for sure."""
+        lost, reply = Trouble("again", "the engine failed before it was sent", unbilled=False), _reply_of_none()
+        for one in asked.values():
+            self._till.end(self._till.failed(one.hold, reply, self._wire.host, lost, None))
 
     def _line(self, ask: Ask) -> bytes:
         request = {"custom_id": ask.request_id, "method": "POST", "url": PATH, "body": self._wire.body(ask)}
@@ -146,8 +157,12 @@ class BatchEngine:
 
     def _make(self, lines: Sequence[bytes], asked: Mapping[str, Asked]) -> Note:
         """Note, upload, make, and note the id: only a death between the last two needs the provider's list."""
-        note = Note(asked)
-        self._notes.write(note)
+        note, noted = Note(asked), False
+        try:
+            self._notes.write(note)
+            noted = True
+        finally:
+            self._keep({} if noted else asked)
         upload = ("batch.jsonl", b"".join(lines))
         file = self._patiently(lambda: self._client.files.create(file=upload, purpose="batch"))
         batch_id = self._patiently(lambda: self._made(note.name) or self._create(file.id, note.name))
@@ -248,6 +263,10 @@ def _reply(line: Json | None, batch: Any) -> Reply:
     began, ended = _time(batch.created_at), _time(batch.completed_at or batch.expired_at or batch.cancelled_at)
     found = body if isinstance(body, dict) else None
     return Reply(_status(line), json.dumps(line) if line else "", began, ended, found)
+
+
+def _reply_of_none() -> Reply:
+    return Reply(None, "", _time(None), _time(None))
 
 
 def _trouble(line: Json | None, reply: Reply, batch: Any, proven: bool) -> Trouble:
