@@ -49,7 +49,7 @@ class Attempt:
     body: str  # as sent; the key is never in it
     price: Price
     billed_usd: Decimal | None  # None: not billed, or not known
-    known_by: str  # reported, priced, assumed; empty where nothing was billed
+    known_by: str  # reported, priced, assumed, absurd; empty where nothing was billed
     error: str  # empty where there is an answer
     sent_at: datetime
     ended_at: datetime
