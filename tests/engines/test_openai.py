@@ -305,7 +305,11 @@ def test_the_environment_s_proxy_is_used_but_where_it_says_not_to(monkeypatch: p
 def test_a_server_that_echoes_the_key_finds_it_kept_nowhere(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_API_KEY", "gsk_OddForm0123456789")
     wallet, said = Wallet(), {"message": {"content": "gsk_OddForm0123456789"}}
-    body = {"choices": [said], "id": "gsk_OddForm0123456789"} if status == 200 else {"error": {"message": "gsk_OddForm0123456789"}}
+    body = (
+        {"choices": [said], "id": "gsk_OddForm0123456789"}
+        if status == 200
+        else {"error": {"message": "gsk_OddForm0123456789"}}
+    )
     engine = build(EngineSpec("toy", entry("http://127.0.0.1:1/v1"), purse=wallet))
 
     async def echo(_: object, request: httpx2.Request) -> httpx2.Response:
