@@ -64,6 +64,9 @@ def test_the_verb_refuses_it_too_before_anything_is_written_but_the_plan(
     [
         (["--budget-usd", "0"], "above 0"),
         (["--budget-usd", "much"], "above 0"),
+        (["--budget-usd", "NaN"], "above 0"),
+        (["--budget-usd", "1e400"], "above 0"),
+        (["--budget-usd", "1", "--cap-model", "sonar=1", "--dry-run"], "'sonar'"),
         (["--budget-usd", "1", "--cap-model", "sonar=1"], "'sonar'"),
         (["--budget-usd", "1", "--cap-model", "m"], "--cap-model"),
         (["--cap-day", "1"], "--budget-usd"),

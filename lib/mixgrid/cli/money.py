@@ -24,6 +24,8 @@ from mixgrid.plan.spent import statement
 from mixgrid.plan.summary import grid_warnings
 from mixgrid.store.lease import hold
 
+MOST_USD = 10**9  # nobody's budget; a slip of the keyboard
+
 
 def sweep(
     manifest: ManifestPath,
@@ -44,13 +46,15 @@ def sweep(
 ) -> None:
     """Ask what the grid lacks, for no more than a budget; exit 4 where that ended it. Resumes by itself."""
     grid = resolve(manifest, store).limited(limit)
-    budget = _budget(grid, budget_usd, cap_model or [], cap_day)
-    if dry_run:
-        _quote(grid, budget, json)
-        return
     from mixgrid.sweep import caps_of
     from mixgrid.sweep import sweep as sweep_grid
 
+    budget = _budget(grid, budget_usd, cap_model or [], cap_day)
+    if dry_run:
+        if budget:
+            caps_of(grid, budget)
+        _quote(grid, budget, json)
+        return
     caps = caps_of(grid, budget)
     grid.store.check(write=False)
     warn([*listing(grid.store, grid.manifest.namespace).warnings(), *grid_warnings(grid), *warnings_of(prices(grid))])
@@ -137,7 +141,7 @@ def _usd(option: str, text: str) -> Decimal:
         usd = Decimal(text)
     except InvalidOperation:
         usd = Decimal(0)
-    if not (usd.is_finite() and usd > 0):
+    if not (usd.is_finite() and 0 < usd < MOST_USD):
         raise UserError(f"{option} {text}: give an amount of USD above 0, such as 120 or 0.50")
     return usd
 
