@@ -10,6 +10,7 @@ decided word is neutral.
 """
 
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,7 +33,7 @@ CACHED = 1 << 17  # distinct words remembered
 _SCRIPTS = {"ARABIC": "Arab", "BENGALI": "Beng", "LATIN": "Latn"}  # as Unicode names letters
 
 
-class _Detector:
+class _Detector(ABC):
     """What both share: each turn or text by itself, its undecided words by their neighbours."""
 
     def __call__(self, item: Item) -> list[Tags]:
@@ -53,8 +54,9 @@ class _Detector:
         written = [part for part in parts if _script(word) in LANGUAGES[part].scripts]
         return written[0] if len(written) == 1 else self._guess(word, parts)
 
+    @abstractmethod
     def _guess(self, word: str, parts: tuple[str, ...]) -> str | None:
-        raise NotImplementedError
+        """What the source says of a word."""
 
 
 @lru_cache(maxsize=CACHED)
