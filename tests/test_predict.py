@@ -1,5 +1,6 @@
 """The main flow on a real local Ray with canned answers: asked once, resumed, reused, and never hung by an engine."""
 
+import gc
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -237,6 +238,32 @@ def test_a_model_that_gives_up_does_not_keep_the_others_from_their_turn(tmp_path
     assert [event.text[:50] for event in events(grid.store, NS)] == [
         "models.yaml: model 'toy': its engine refuses its e"
     ]
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Python's collector at rest, as it may be for minutes in a driver that only waits."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_a_model_that_gives_up_frees_its_room_for_the_next_at_once(tmp_path: Path, no_collector: None) -> None:
+    whole = {"cpus": int(ray.cluster_resources()["CPU"]), "batch_size": 2, "batches_in_flight": 1}
+    models = {**toy(delay_ms=50), "two": {**TOY, "checkpoint": "two"}}
+    grid = open_grid(tmp_path, models=models, asked=["toy", "two"], seeds=[1], resources={"toy": whole, "two": whole})
+    folder = Path(grid.store.url) / predictions_folder(NS, next(run for run in grid.runs if run.model == "toy"))
+
+    def break_it(model: str, rows: int, receipt: Receipt | None) -> None:
+        if model == "toy" and receipt is not None and folder.is_dir():
+            folder.rename(tmp_path / "aside")
+            folder.write_text("a file where the parts' folder should be", "utf-8")
+
+    with pytest.raises(Incomplete, match=r"^model toy: cannot .*/part-.*writable folder"):
+        predict(grid, break_it)
+    folder.unlink()
+    assert Counter(row.model for row in predictions(grid))["two"] == 12
 
 
 def test_an_engine_for_which_no_node_is_large_enough_is_refused(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """One model's engine actors on Ray: blocks of work go in, receipts come out; the rows stay with the actors."""
 
+import gc
 import logging
 import os
+import traceback
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -148,7 +150,9 @@ class Pool:
             for batch in receipts.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
                 yield from from_table(Receipt, batch)
         except RayError as error:
-            raise self._explained(error) from error
+            told = self._explained(error)
+            _let_go(error)
+            raise told from error
 
     def _spec(self, blocks: int) -> EngineSpec:
         """The engines that are asked for; UserError where the cluster can never have one."""
@@ -185,6 +189,15 @@ class Pool:
             return kind(f"model {self.model}: {text}")
         first = str(error).split("\n\nThe above exception was the direct cause", 1)[0].strip()
         return Incomplete(f"model {self.model}: {first.splitlines()[-1].strip() if first else type(error).__name__}")
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Free the engines of a call that failed, now: the frames of Ray Data's error hold their handles, in a circle that
+    Python breaks only when its collector happens to run, and until then no other model's engine has their room."""
+    while error:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
+    gc.collect()
 
 
 def gpus_of(entry: ModelEntry, resources: Resources) -> int:
