@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mixgrid.suspects import IN_A_ROW, Piece, Suspects
+from mixgrid.suspects import IN_A_ROW, Orders, Piece, Suspects
 
 
 def drive(book: Suspects, rows: int, kills: Iterable[int], lost: Iterable[int] = ()) -> tuple[set[int], list[int], int]:
@@ -107,3 +107,24 @@ def test_engines_whose_processes_are_lost_while_they_load_are_given_up() -> None
     book.take("block", 1, "y")
     book.done("block", Piece(0, 1))
     assert not book.starts()
+
+
+def test_a_process_that_is_lost_with_its_answers_written_is_told_of_once() -> None:
+    book = Suspects(restarts=9)
+    for block in ("a", "b"):
+        (piece,) = book.take(block, 6, "first").pieces
+        book.done(block, piece)
+    news = "engine died between two blocks: its process was lost: killed, out of memory, or with its node"
+    assert book.take("a", 6, "second") == Orders((), (news,))
+    assert book.take("b", 6, "second") == Orders(())
+    assert book.missed() == 0
+
+
+def test_a_process_that_is_lost_without_a_block_shows_by_the_start_of_the_next() -> None:
+    book = Suspects(restarts=9, engines=2)
+    for _ in range(3):
+        book.starts()
+    book.take("a", 6, "first")
+    assert book.missed() == 1
+    assert book.take("a", 6, "second").news
+    assert book.missed() == 0

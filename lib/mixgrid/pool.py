@@ -24,10 +24,11 @@ from mixgrid.engines import APIS
 from mixgrid.engines.base import EngineSpec, cpu_build
 from mixgrid.errors import Incomplete, MixgridError, UserError
 from mixgrid.manifest import ModelEntry, Resources
+from mixgrid.plan.events import tell
 from mixgrid.records import Receipt, Run, Work
 from mixgrid.schemas import from_table
 from mixgrid.store import Store
-from mixgrid.suspects import Orders, Piece, Suspects
+from mixgrid.suspects import LOST, Orders, Piece, Suspects
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +102,11 @@ class SharedBook:
         """As Suspects does."""
         ray.get(self.handle.died.remote(who, why))
 
+    def missed(self) -> int:
+        """As Suspects does."""
+        missed: int = ray.get(self.handle.missed.remote())
+        return missed
+
 
 @dataclass(frozen=True)
 class Pool:
@@ -128,7 +134,8 @@ class Pool:
         spec = self._spec(len(blocks))
         context = {
             "spec": spec, "runs": dict(self.runs), "store": self.store, "namespace": self.namespace,
-            "book": SharedBook.open(self.resources.restarts, spec.replicas), "patience_s": self.resources.hung_after_s,
+            "book": (book := SharedBook.open(self.resources.restarts, spec.replicas)),
+            "patience_s": self.resources.hung_after_s,
         }  # fmt: skip
         again = {"max_restarts": self.resources.restarts, "max_task_retries": self.resources.restarts}
         receipts = ray.data.from_arrow_refs(blocks).map_batches(
@@ -153,6 +160,8 @@ class Pool:
             told = self._explained(error)
             _let_go(error)
             raise told from error
+        if missed := book.missed():
+            tell(self.store, self.namespace, self.model, f"engine died between two blocks, {missed} times: {LOST}")
 
     def _spec(self, blocks: int) -> EngineSpec:
         """The engines that are asked for; UserError where the cluster can never have one."""
@@ -193,7 +202,8 @@ class Pool:
 
 def _let_go(error: BaseException | None) -> None:
     """Free the engines of a call that failed, now: the frames of Ray Data's error hold their handles, in a circle that
-    Python breaks only when its collector happens to run, and until then no other model's engine has their room."""
+    Python breaks only when its collector happens to run, and until then no other model's engine has their room.
+    """
     while error:
         traceback.clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__

@@ -15,6 +15,7 @@ from typing import Protocol
 
 CUT = 16
 TWICE = 2  # deaths of a row on its own: one may be its node's
+LOST = "its process was lost: killed, out of memory, or with its node"  # one that says nothing itself
 IN_A_ROW = 8  # engines that die without an answer in between are broken, whatever they were asked
 
 
@@ -79,6 +80,7 @@ class Suspects:
 
     restarts: int
     engines: int = 1  # that load at the same time
+    started: int = 0
     loads: int = 0  # since the last answer
     cases: dict[str, _Case] = field(default_factory=dict)
     dead: dict[str, str] = field(default_factory=dict)  # process → why
@@ -87,7 +89,7 @@ class Suspects:
 
     def starts(self) -> str:
         """A process that is lost while its engine loads leaves no other trace than the next one's start."""
-        self.loads += 1
+        self.started, self.loads = self.started + 1, self.loads + 1
         return self._hopeless()
 
     def take(self, block: str, rows: int, who: str) -> Orders:
@@ -97,7 +99,7 @@ class Suspects:
             whole = Piece(0, rows)
             self.cases[block] = _Case([whole], whole, who)
             return Orders((whole,), give_up=self._hopeless())
-        news = self._charge(case) if case.asked and case.who != who else ()
+        news = self._lost(case) if case.who != who else ()
         return Orders(tuple(case.todo), news, self._hopeless())
 
     def asks(self, block: str, piece: Piece, who: str) -> None:
@@ -114,16 +116,20 @@ class Suspects:
         """Kept until a block shows that the process is gone."""
         self.words.setdefault(who, why)
 
-    def _charge(self, case: _Case) -> tuple[str, ...]:
-        piece = case.asked
-        assert piece
-        case.todo[:1] = _next_step(piece)
-        case.asked = None
+    def missed(self) -> int:
+        """Processes that were lost, once all blocks are answered, of which no block told: they held none."""
+        return max(0, self.started - self.engines - len(self.dead))
+
+    def _lost(self, case: _Case) -> tuple[str, ...]:
+        piece, case.asked = case.asked, None
+        if piece:
+            case.todo[:1] = _next_step(piece)
         if case.who in self.dead:
             return ()
         self.in_a_row += 1
-        self.dead[case.who] = self.words.get(case.who, "its process was lost: killed, out of memory, or with its node")
-        return (f"engine died over {piece.stop - piece.start} rows: {self.dead[case.who]}",)
+        self.dead[case.who] = self.words.get(case.who, LOST)
+        over = f"over {piece.stop - piece.start} rows" if piece else "between two blocks"
+        return (f"engine died {over}: {self.dead[case.who]}",)
 
     def _hopeless(self) -> str:
         """Why no other engine is tried; empty while one is."""
