@@ -1,6 +1,8 @@
 """Answer parsing: every way in which answers were seen to go wrong, and that nothing is ever guessed."""
 
 import json
+import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -22,7 +24,7 @@ from mixgrid.parse import (
     tagged,
     thoughts,
 )
-from mixgrid.parse.base import TAG, scan
+from mixgrid.parse.base import TAG, THINK, scan
 from mixgrid.records import Parsed
 
 LOOKUP = aliases({"factual": ["factual", "factuală"], "satire": ["satiră", "satirică"]})
@@ -30,7 +32,8 @@ OPTIONS = ("Medan", "Solo", "Bandung", "Medan kota", "No correct answer")
 FLAGS = ("Humorous", "Sarcastic")
 FINISH = st.sampled_from(["stop", "length", "content_filter", ""])
 PIECES = st.sampled_from(
-    ["<think>", "</think>", "<|channel>", "<channel|>", "<raspuns>", "</răspuns>", "<rationament>", "</rationament>",
+    ["<think>", "</think>", "[THINK]", "&lt;/think&gt;", "<|channel|>",
+     "<|channel>", "<channel|>", "<raspuns>", "</răspuns>", "<rationament>", "</rationament>",
      "satiră", "factual", " ",
      "&lt;", '{"answer":', '"C"', "}", "{", "nu pot", "<PERSON>", "<raspuns/>",
      "NaN", '"Humorous":1', ",", "\ud800", "C", "\n"]
@@ -89,6 +92,10 @@ def test_an_answer_in_a_known_tag_is_read(text: str) -> None:
         "<|channel>thought\nsau <raspuns>factual</raspuns>?\n<channel|><raspuns>satiră</raspuns>",  # Gemma 4
         "sau <raspuns>factual</raspuns>?<channel|>\n<raspuns>satiră</raspuns>",
         "<|START_THINKING|><raspuns>factual</raspuns><|END_THINKING|><raspuns>satiră</raspuns>",  # Command
+        "[THINK]<raspuns>factual</raspuns>[/THINK]<raspuns>satiră</raspuns>",  # Magistral
+        "<|channel|>analysis<|message|><raspuns>factual</raspuns><|end|><|start|>assistant<|channel|>final<|message|>"
+        "<raspuns>satiră</raspuns>",  # gpt-oss
+        "[1] Nota [sic]: <raspuns>satiră</raspuns>",
     ],
 )
 def test_reasoning_is_set_apart_before_the_answer_is_looked_for(text: str) -> None:
@@ -106,6 +113,10 @@ def test_reasoning_is_set_apart_before_the_answer_is_looked_for(text: str) -> No
         ("<|channel>thought\nE <raspuns>satiră</raspuns> dacă", "length", "truncated_reasoning"),
         ("<|channel>thought\nE <raspuns>satiră</raspuns>", "stop", "bad_format"),
         ("<|channel>thought\nE <raspuns>satiră</raspuns><channel|>", "stop", "empty"),
+        ("[THINK]<raspuns>satiră</raspuns>", "stop", "bad_format"),
+        ("[THINK]<raspuns>satiră</raspuns>", "length", "truncated_reasoning"),
+        ("&lt;think&gt;<raspuns>satiră</raspuns>", "stop", "bad_format"),
+        ("<|channel|>analysis<|message|><raspuns>satiră</raspuns>", "stop", "bad_format"),
         ("<raspuns>satir", "length", "truncated"),
         ("<raspuns>satiră", "length", "truncated"),
         ("Propoziția pare", "length", "truncated"),
@@ -355,9 +366,54 @@ def test_unfinished_reasoning_never_yields_an_answer(thought: str, finish: str) 
     assert tagged(Raw(text, finish_reason=finish), TAGS, LOOKUP).value is None
 
 
+DRESSES = [  # every way in which a thought's name is made a mark: (begins, ends)
+    (dress.format(name), dress.format("/" + name))
+    for name in sorted(THINK | TAGS.reasoning)
+    for dress in ("<{}>", "< {} >", "[{}]", "◁{}▷", "&lt;{}&gt;", "&amp;lt;{}&amp;gt;", "&#60;{}&#x3E;")
+]
+SIGNS = [("<|" + name + "|>", "</|" + name + "|>") for name in sorted(THINK)]
+PAIRS = [
+    ("<|channel>", "<channel|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("<unused94>", "<unused95>"),
+    ("<seed:think>", "</seed:think>"),
+    ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+]
+READERS: tuple[tuple[str, Callable[[Raw], Parsed]], ...] = (
+    ("<raspuns>satiră</raspuns>", lambda raw: tagged(raw, TAGS, LOOKUP)),
+    ('{"answer":"C"}', lambda raw: json_field(raw, ["answer"])),
+)
+MARK = st.sampled_from([*DRESSES, *SIGNS, *PAIRS])
+THOUGHT = st.text().map(lambda text: re.sub(r"[<>\[\]◁▷&{}]", "", text))
+
+
+@given(MARK, st.booleans(), THOUGHT, THOUGHT, FINISH)
+def test_no_mark_of_a_thought_that_stays_open_yields_an_answer(
+    mark: tuple[str, str], loud: bool, before: str, thought: str, finish: str
+) -> None:
+    begins = mark[0].upper() if loud and mark in DRESSES else mark[0]
+    for answer, reader in READERS:
+        parsed = reader(Raw(f"{before}{begins}{thought}{answer}", finish_reason=finish))
+        assert parsed.value is None
+        assert parsed.status == {"length": "truncated_reasoning", "content_filter": "refused"}.get(
+            finish, parsed.status
+        )
+
+
+@given(MARK, THOUGHT, FINISH)
+def test_after_a_thought_that_is_closed_the_answer_counts(mark: tuple[str, str], thought: str, finish: str) -> None:
+    for answer, reader in READERS:
+        other = answer.replace("satiră", "factual").replace('"C"', '"A"')
+        text = f"{mark[0]}{thought}{other}{mark[1]}{answer}"
+        for whole in (text, text.removeprefix(mark[0])):  # the opener may be in the chat template
+            assert reader(Raw(whole, finish_reason=finish)) == reader(Raw(answer))
+
+
 @given(st.text(), st.text(), st.sampled_from(sorted(LOOKUP)), FINISH)
 def test_a_demanded_form_is_read_through_noise(before: str, after: str, alias: str, finish: str) -> None:
-    before, after = (noise.replace("<", "").replace("&", "") for noise in (before, after))
+    before, after = (re.sub(r"[<&\[◁]", "", noise) for noise in (before, after))
     raw = Raw(f"{before}<raspuns>{alias}</raspuns>{after}", finish_reason=finish)
     assert tagged(raw, TAGS, LOOKUP) == Parsed("ok", LOOKUP[alias])
 

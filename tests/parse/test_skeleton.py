@@ -12,6 +12,7 @@ LOOKUP = aliases({"factual": ["factual", "factuală"], "satire": ["satiră", "sa
 TAG_LIKE = (
     "<raspuns>", "</raspuns>", "<răspuns>", "</RĂSPUNS>", "<answer>", "</answer>", "<rationament>", "</rationament>",
     "<think>", "</think>", "< answer >", "</ answer>", '<answer id="1">', "<answer/>", "<b>", "</b>", "<>", "<satiră>",
+    "[THINK]", "[/THINK]", "◁think▷", "&lt;think&gt;", "<|channel|>", "<analysis>", "</analysis>",
 )  # fmt: skip
 WORDS = ("satiră", "factual", "Satirică.", "&lt;", "&", "<", ">", "/", " ", "\n", "x" * 70, "ț", "💡")
 PLAIN = st.builds(
@@ -49,6 +50,8 @@ def test_a_class_read_in_the_skeleton_is_the_class_of_the_text(texts: list[str |
         ("<raspuns>satiră &amp; factual</raspuns>", None),
         ("<raspuns>satiră</raspuns><raspuns>factual</raspuns>", None),
         ("<b>satiră</b>", None),
+        ("[THINK]<raspuns>satiră</raspuns>", None),
+        ("◁think▷<raspuns>satiră</raspuns>", None),
         ("satiră", None),
         (None, None),
         ("", None),

@@ -10,7 +10,7 @@ from mixgrid.engines.base import fold_system
 from mixgrid.engines.checkpoints import resolve
 from mixgrid.errors import UserError
 from mixgrid.manifest import ModelEntry
-from mixgrid.parse import MARKS, begun
+from mixgrid.parse import begun
 from mixgrid.records import Message
 
 TAIL = 8  # tokens at a prompt's end, in which a template may begin a thought
@@ -43,7 +43,7 @@ class ChatTokenizer:
     def special_marks(self) -> bool:
         """Whether special tokens mark the model's thoughts: without them nobody could tell these from the answer."""
         special = {str(token) for token in self._tokenizer.added_tokens_decoder.values() if token.special}
-        return any(mark in special for pair in MARKS for mark in pair)
+        return any(begun(token) for token in special)
 
     def begun_thought(self, ids: Sequence[int]) -> str:
         """The mark of a thought that the template has begun for the model: the text that comes back lacks it."""

@@ -16,7 +16,6 @@ alias exactly (after folding); anything else becomes a status that says what was
 """
 
 from mixgrid.parse.base import (
-    MARKS,
     TAGS,
     VERSION,
     Raw,
@@ -36,7 +35,7 @@ from mixgrid.parse.rewritten import rewritten
 from mixgrid.parse.tags import last_tag, tag_pairs, tagged
 
 __all__ = [
-    "MARKS", "TAGS", "VERSION", "Raw", "Tags", "Visible", "aliases", "begun", "excerpt", "json_field", "json_flags",
+    "TAGS", "VERSION", "Raw", "Tags", "Visible", "aliases", "begun", "excerpt", "json_field", "json_flags",
     "json_object", "label", "last_tag", "letter", "objects", "outside", "prose", "refuses", "rewritten", "spelled",
     "tag_pairs", "tagged", "thoughts", "visible",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from mixgrid.languages import LANGUAGES, fold
 from mixgrid.records import Parsed, ParseStatus
 
-VERSION = "3"  # part of every task's parser version: raise it whenever an answer could be read otherwise
+VERSION = "4"  # part of every task's parser version: raise it whenever an answer could be read otherwise
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,29 @@ TAGS = Tags.of(
     (word for one in LANGUAGES.values() for word in one.answer_words),
     (word for one in LANGUAGES.values() for word in one.reasoning_words),
 )
-THINK = frozenset({"think", "thinking", "thought"})
+THINK = frozenset({
+    "analysis", "ant_thinking", "antthinking", "chain_of_thought", "cot", "inner_monologue", "longcat_think", "reason",
+    "reasoning", "reflection", "scratchpad", "think", "thinking", "thought", "thoughts",
+})  # fmt: skip
 # Marks of thought that look like tags and are none: (begins, ends). Their tokens are special ones, which an engine has
-# to be told to keep in its text. Gemma 4's; Cohere's Command.
-MARKS = (("<|channel>", "<channel|>"), ("<|START_THINKING|>", "<|END_THINKING|>"))
-_MARKS = {fold(mark[1:-1]): (n == 1) for pair in MARKS for n, mark in enumerate(pair)}
+# to be told to keep in its text. Gemma 4's; Cohere's Command; OpenThinker's; Apertus's; MedGemma's.
+_MARKS = (
+    ("<|channel>", "<channel|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("<unused94>", "<unused95>"),
+)
+_ENDS = {fold(mark[1:-1]): n == 1 for pair in _MARKS for n, mark in enumerate(pair)}
+_CHANNEL = "|channel|"  # gpt-oss's: <|channel|>analysis<|message|>…, until <|channel|>final<|message|>…
 TAG = re.compile(r"<\s*(?:(/)\s*)?([^\s<>/]{1,40})(?:\s[^<>]*?)?(/?)>")
+# A tag in another dress: [THINK] (Magistral), ◁think▷ (Kimi), and one that something has escaped. Only thoughts' count.
+_DRESSED = re.compile(
+    r"(?:[\[◁]|&(?:amp;)*(?:lt|\#0*60|\#x0*3c);)\s*(/?)\s*([^\s<>/&;\[\]◁▷]{1,40})"
+    r"(?:\s[^<>\[\]&]*?)?(?:[\]▷]|&(?:amp;)*(?:gt|\#0*62|\#x0*3e);)",
+    re.IGNORECASE,
+)
+_THOUGHTS = THINK | TAGS.reasoning
 
 
 @dataclass(frozen=True)
@@ -122,18 +139,30 @@ class Found(NamedTuple):
 
 @lru_cache(maxsize=2)  # an answer is read for its own reasoning, for what was asked for, and for the answer
 def scan(text: str) -> tuple[Found, ...]:
-    """Every tag of a text. `find` leaps to where one may begin, which the regex would creep to."""
+    """Every tag of a text, and every mark of thought. `find` leaps to where one may begin, and no regex creeps."""
     tags = []
     at = text.find("<")
     while at >= 0:
         match = TAG.match(text, at)
         if match:
-            name = fold(match[2])
-            mark = _MARKS.get(name)
-            closing = bool(match[1]) if mark is None else mark
-            tags.append(Found(name if mark is None else "think", closing, bool(match[3]), at, match.end()))
+            tags.append(_found(match))
         at = text.find("<", match.end() if match else at + 1)
+    if any(sign in text for sign in "[◁&"):
+        dressed = [tag for match in _DRESSED.finditer(text) if (tag := _found(match)).name in _THOUGHTS]
+        tags = sorted([*tags, *dressed], key=lambda tag: tag.start)
     return tuple(tags)
+
+
+def _found(match: re.Match[str]) -> Found:
+    """A tag. A mark of thought, and a thought's name between signs (`<|think|>`, `<seed:think>`), is a `think`."""
+    name, closing = fold(match[2]), bool(match[1])
+    if name == _CHANNEL:
+        name, closing = "think", match.string.startswith("final", match.end())
+    elif name in _ENDS:
+        name, closing = "think", _ENDS[name]
+    elif name.strip("|[]").rpartition(":")[2] in THINK:
+        name = "think"
+    return Found(name, closing, match.re is TAG and bool(match[3]), *match.span())
 
 
 def visible(raw: Raw, tags: Tags = TAGS, entities: bool = False) -> Visible:
@@ -142,7 +171,7 @@ def visible(raw: Raw, tags: Tags = TAGS, entities: bool = False) -> Visible:
     Not in JSON, which a `&quot;` would break.
     """
     own = outside(raw.text, THINK)
-    asked = outside(html.unescape(own.text) if entities else own.text, tags.reasoning)
+    asked = outside(html.unescape(own.text) if entities else own.text, tags.reasoning | THINK)
     cut_short = raw.finish_reason == "length" and bool(raw.reasoning) and not raw.text.strip()
     return Visible(asked.text.strip(), own.unfinished or asked.unfinished or cut_short)
 

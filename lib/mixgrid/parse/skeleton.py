@@ -2,9 +2,10 @@
 
     <rationament>…</rationament> Deci: <raspuns>fapt</raspuns> → <rationament></rationament><raspuns>fapt</raspuns>
 
-Only plain answers are cut: an answer pair, before it at most one pair of reasoning (or its end alone), and no other `<`
-or `&`. Of these `tagged` looks at nothing but the tags and at what stands between the last two, so where it reads a
-class in the skeleton, it reads the same one in the text. Anything else is null, and is for the reader itself to read.
+Only plain answers are cut: an answer pair, before it at most one pair of reasoning (or its end alone), no other `<`,
+and none of `&`, `[`, `◁`, with which a mark of thought may begin. Of these `tagged` looks at nothing but the tags and
+at what stands between the last two, so where it reads a class in the skeleton, it reads the same one in the text.
+Anything else is null, and is for the reader itself to read.
 """
 
 import re
@@ -12,6 +13,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mixgrid.languages import fold
 from mixgrid.parse.base import THINK, Tags
@@ -31,6 +33,7 @@ def skeletons(texts: pa.Array, tags: Tags) -> pa.DictionaryArray:
     opens, closes, escapes = _marks(data)
     first = np.searchsorted(opens, offsets)
     count, escaped = np.diff(first), np.diff(np.searchsorted(escapes, offsets))
+    escaped[pc.match_substring(texts, "◁").fill_null(False).to_numpy(zero_copy_only=False)] += 1
     ends = np.append(closes, len(data))[np.searchsorted(closes, opens)] + 1  # of the tag that each `<` may open
     rows = np.flatnonzero((count >= 2) & (count <= 4) & (escaped == 0))
     rows = rows[_whole_tags(opens, ends, first[rows], count[rows], offsets[rows + 1])]
@@ -59,12 +62,15 @@ def _buffers(texts: pa.Array) -> tuple[Places, Bytes]:
 
 
 def _marks(data: Bytes) -> tuple[Places, Places, Places]:
-    """Where every `<`, `>` and `&` stands."""
+    """Where every `<`, every `>`, and every `&` or `[` stands."""
     blocks = (data[start : start + BLOCK] for start in range(0, len(data), BLOCK))
-    found = [np.flatnonzero(((block & 0xFD) == ord("<")) | (block == ord("&"))) for block in blocks]  # `>` is `<` + 2
+    held = (
+        (block & 0xFD == ord("<")) | (block == ord("&")) | (block == ord("[")) for block in blocks
+    )  # `>` is `<` + 2
+    found = [np.flatnonzero(block) for block in held]
     marks = np.concatenate([place + n * BLOCK for n, place in enumerate(found)] or [np.zeros(0, dtype=np.int64)])
     kinds = data[marks]
-    return marks[kinds == ord("<")], marks[kinds == ord(">")], marks[kinds == ord("&")]
+    return marks[kinds == ord("<")], marks[kinds == ord(">")], marks[(kinds == ord("&")) | (kinds == ord("["))]
 
 
 def _whole_tags(opens: Places, ends: Places, first: Places, count: Places, stop: Places) -> npt.NDArray[np.bool_]:
