@@ -430,6 +430,15 @@ def test_unparsed_answers_are_shown(grid: Grid) -> None:
     assert "nu știu" in cell["top"][0]["text"]
 
 
+def test_a_cell_with_rows_that_kill_the_engine_is_marked(grid: Grid) -> None:
+    rows = [row for run in grid.runs for row in grid.answers(run)]
+    assert not any("engine_death" in warning for warning in grid.reduce().warnings)
+    deadly = [replace(row, status="failed", reason="engine_death", text="") for row in rows[:2]]
+    grid.put([*deadly, *rows[2:]])
+    (mark,) = (warning for warning in grid.reduce().warnings if "engine_death" in warning)
+    assert mark.startswith("mini · satire · tiny · zero-shot: 2 rows killed the engine and are failed (engine_death)")
+
+
 def test_items_table_traces_a_cell(grid: Grid) -> None:
     rows = grid.fill()
     result = grid.reduce()

@@ -10,9 +10,11 @@ from mixgrid.plan.layout import predictions_folder, run_folder
 from mixgrid.plan.progress import CUT
 from mixgrid.records import Run
 from mixgrid.reduce.cells import ALL, MIXED, Cell
+from mixgrid.reduce.readings import FAILED
 from mixgrid.store import Part, PartListing, Store
 
 TOP = 20  # unparsed answers shown for each cell
+KILLED = f"{FAILED}engine_death"
 TOP_CUT = 5  # slices named for each cell whose answers were cut off
 
 
@@ -64,7 +66,11 @@ def account(inputs: Inputs, cells: Sequence[Cell], reduction_id: str) -> dict[st
         "statuses": {run_id: dict(c.book.statuses.counts(a.rows.status)) for run_id, a, c in runs},
         "engines": sorted({name for _, a, c in runs for name in c.book.engines.counts(a.rows.engine)}),
         "unparsed": [_unparsed(cell) for cell in cells],
-        "warnings": [*inputs.warnings, *_left_out(counts), *(said for cell in cells for said in _cut(cell))],
+        "warnings": [
+            *inputs.warnings,
+            *_left_out(counts),
+            *(said for cell in cells for about in (_cut, _killed) for said in about(cell)),
+        ],
     }
 
 
@@ -90,6 +96,17 @@ def _cut(cell: Cell) -> Iterator[str]:
         yield (
             f"{run.corpus} · {run.task} · {run.model} · {run.setting}: answers cut off at `max_tokens` (finish_reason "
             f"length) in {', '.join(shown)}{more}; raise it, or ask for shorter reasoning"
+        )
+
+
+def _killed(cell: Cell) -> Iterator[str]:
+    """A sentence where rows killed the engine: their cell's numbers count them as the policy for failed rows says."""
+    rows = sum(cell.book.statuses.counts(answers.rows.status).get(KILLED, 0) for answers in cell.answers)
+    if rows:
+        run = cell.run
+        yield (
+            f"{run.corpus} · {run.task} · {run.model} · {run.setting}: {rows} rows killed the engine and are failed "
+            "(engine_death); `mixgrid status` names them, and another engine version may answer them"
         )
 
 
