@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from mixgrid.engines.limits import Limits, seconds
 
+REFUSAL_S = 0.01  # a refusal comes at once
+
 
 class Clock:
     """Time that moves on when everybody sleeps."""
@@ -52,7 +54,7 @@ class Provider:
             async with self.limits.slot(tokens) as sent_at:
                 full, wait = self.full()
                 (self.refused if full else self.passed).append(self.clock.now)
-                await self.clock.sleep(self.latency)
+                await self.clock.sleep(REFUSAL_S if full else self.latency)
                 if not full:
                     self.limits.succeeded()
                     return
@@ -127,7 +129,28 @@ def test_a_limit_that_nobody_tells_is_found_and_then_refusals_are_rare() -> None
     assert len(provider.passed) > 0.85 * 7 * 600
     later = [t for t in provider.refused if t > 1060]
     assert len(later) < 0.01 * len(provider.passed)
-    assert len(provider.refused) < 16 + 10 + len(later)  # at first, those in flight when the limit was reached
+
+
+@pytest.mark.parametrize("latency", [0.01, 0.05, 0.3, 1.5, 5.0])
+def test_a_limit_that_nobody_tells_refuses_one_in_a_hundred_from_the_first_minute_on(latency: float) -> None:
+    async def work(clock: Clock) -> Provider:
+        provider = Provider(clock, Limits(64, clock=clock, sleep=clock.sleep), limit=600, latency=latency)
+        await provider.load(5000, minutes=7)
+        return provider
+
+    provider = played(work)
+    first = [sum(t < 1060 for t in found) for found in (provider.refused, provider.passed)]
+    assert first[0] <= 0.01 * first[1]
+    assert len(provider.refused) <= 0.01 * len(provider.passed)
+    minutes = [sum(n <= (t - 1000) // 60 < n + 1 for t in provider.passed) for n in range(7)]
+    assert min(minutes[1:]) > 0.5 * 600  # no refusal is taken for a limit far below the one that is there
+
+
+def test_a_server_of_one_s_own_is_asked_at_once() -> None:
+    clock = Clock()
+    assert Limits(64, clock=clock, sleep=clock.sleep, gentle=False).allowed == 64
+    assert Limits(64, 600, clock=clock, sleep=clock.sleep).allowed == 64
+    assert Limits(64, clock=clock, sleep=clock.sleep).allowed == 4
 
 
 def test_refusals_that_are_rare_and_not_for_the_rate_hardly_slow_anything() -> None:

@@ -108,7 +108,7 @@ def test_a_limit_in_the_headers_is_kept_to_without_a_refusal() -> None:
 
 
 def test_concurrency_is_what_is_declared_at_most() -> None:
-    with asked(Plan(latency_s=0.05), concurrency=5) as (engine, server):
+    with asked(Plan(latency_s=0.05), concurrency=5, price="free") as (engine, server):
         engine.answer(asks(60))
         assert server.state().most_at_once == 5
 

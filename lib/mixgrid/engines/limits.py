@@ -15,14 +15,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 BURST_S = 0.1  # what a late event loop may catch up on, in seconds of the rate
+SPREAD_S = 0.1  # while it is gentle: else requests come in waves where answers take equally long
 ENOUGH = 60  # requests within a minute, from which a limit that nobody declared is guessed
-GENTLE = 8  # requests at a time to begin with, where no limit is known
+GENTLE = 4  # requests at a time to begin with, where no limit is known
+MORE_PER_S = 1.0  # as long as nothing was refused: what meets the unknown limit at once is then few
 MARGIN = 0.98  # of a known limit: with it, no minute holds more than the limit, bursts included
 MINUTE = 60.0
 PROBE_S = 10.0  # between two raises of a rate that had to be lowered
 STEP = 0.02  # of the rate: the first raise; each later one is twice that, until the next refusal
+NEAR, BEYOND = 0.95, 1.1  # of what was refused last: in between, the way is felt in quarters of a step
 DENSE, RECENT = 5, 20  # so many refusals among the latest are for the rate; fewer may be for anything
 LONG_S = 1.0  # a wait after which one request goes ahead of the others
+WINDOW_S = 10.0  # a wait that only a limit by the minute asks for
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 
 
@@ -38,7 +42,7 @@ class Pace:
     def __post_init__(self) -> None:
         """Start at the limit."""
         self.rate = self.limit
-        self._step, self._bad = STEP, math.inf  # the next raise; the rate that was refused last
+        self._step, self._bad = STEP, math.inf  # the next raise; what was too much
 
     def take(self, amount: float) -> float:
         """Seconds to wait for this amount's turn."""
@@ -57,24 +61,28 @@ class Pace:
 
     def slow_down(self, seen: float) -> None:
         """Refused again and again: a tenth slower than now, or than what was `seen` to pass in the last minute."""
-        rate = self.rate or (seen if seen >= ENOUGH else None)
-        if rate:
-            self._bad = rate
-            self._change(rate * 0.9, STEP)
+        self._lower(0.9, seen)
 
-    def ease(self) -> None:
+    def ease(self, seen: float) -> None:
         """Refused once, at a rate that is no known limit: it is a little too high."""
         if self.rate is not None and self.rate != self.limit:
-            self._bad = self.rate
-            self._change(self.rate * (1 - STEP), STEP)
+            self._lower(1 - STEP, seen)
 
     def speed_up(self) -> None:
         """After a while without refusals, faster, up to the limit if one is known."""
         if self.rate is None or self.rate == self.limit or self.clock() - self.changed_at <= PROBE_S:
             return
-        near = 0.95 < self.rate / self._bad < 1.0 + STEP  # where it was refused: feel the way past it
+        near = NEAR < self.rate / self._bad < BEYOND
         step = STEP / 4 if near else self._step
         self._change(min(self.rate * (1 + step), self.limit or math.inf), STEP if near else self._step * 2)
+
+    def _lower(self, to: float, seen: float) -> None:
+        """A share of the rate. What has just passed within a minute is proof that a tenth less than it may."""
+        known = seen if seen >= ENOUGH else None
+        rate = self.rate or known
+        if rate:
+            self._bad = known or rate
+            self._change(max(rate * to, min(rate, 0.9 * (known or 0.0))), STEP)
 
     def _change(self, rate: float, step: float) -> None:
         self.rate, self._step, self.changed_at = rate, step, self.clock()
@@ -90,12 +98,16 @@ class Limits:
         tokens_per_minute: float | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        *,
+        gentle: bool = True,  # where no limit is known, begin with few at a time
     ) -> None:
         self._clock, self._sleep = clock, sleep
         self._requests, self._tokens = Pace(requests_per_minute, clock), Pace(tokens_per_minute, clock)
         self._most = concurrency
-        self._allowed = float(concurrency if requests_per_minute else min(GENTLE, concurrency))
-        self._doubling_to = math.inf  # above it, one more for a round of answers; below, one more for each
+        self._gentle = gentle and requests_per_minute is None  # until something is refused, or a limit is told
+        self._allowed = float(min(GENTLE, concurrency) if self._gentle else concurrency)
+        self._raised_at = math.inf  # while it is gentle
+        self._doubling_to = 0.0  # above it, one more for a round of answers; below, one more for each
         self._busy = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._shut_until = self._cut_at = -math.inf
@@ -124,7 +136,7 @@ class Limits:
             reset = seconds(headers.get(f"x-ratelimit-reset-{name}", "")) or 0.0
             if limit and reset <= MINUTE:
                 pace.learn(limit / share)
-                self._allowed = float(self._most) if self._doubling_to == math.inf else self._allowed
+                self._allowed, self._gentle = float(self._most) if self._gentle else self._allowed, False
 
     def succeeded(self) -> None:
         """A request was answered: a little more of everything."""
@@ -133,19 +145,20 @@ class Limits:
         while self._passed[0] < now - MINUTE:
             self._passed.popleft()
         self._refusals.append(False)
-        self._allowed = min(self._most, self._allowed + (1 if self._allowed < self._doubling_to else 1 / self._allowed))
+        self._allowed = min(self._most, self._allowed + self._more(now))
         self._requests.speed_up()
         self._admit()
 
     def refused(self, sent_at: float, wait_s: float) -> None:
-        """Too many requests: nobody sends for `wait_s`, then fewer at a time; slower, if it goes on."""
+        """Too many requests: nobody sends for `wait_s`, then fewer at a time; slower, if it goes on or is for long."""
         self._refusals.append(True)
+        seen = len(self._passed)
         if self._cut(sent_at, wait_s, 0.5):
             self._allowed = 1.0 if wait_s >= LONG_S else self._allowed
-            self._requests.ease()
-        if sum(self._refusals) >= DENSE and sent_at > self._slowed_at:
+            self._requests.ease(seen)
+        if (sum(self._refusals) >= DENSE or wait_s >= WINDOW_S) and sent_at > self._slowed_at:
             self._slowed_at = self._clock()
-            self._requests.slow_down(len(self._passed))
+            self._requests.slow_down(seen)
 
     def troubled(self, sent_at: float, wait_s: float) -> None:
         """The server failed: fewer at a time, and nobody for as long as it asks."""
@@ -163,13 +176,23 @@ class Limits:
             return False
         self._cut_at = self._clock()
         self._allowed = self._doubling_to = max(1.0, self._allowed * to)
+        self._gentle = False
         return True
+
+    def _more(self, now: float) -> float:
+        """What an answer adds to those at a time."""
+        if not self._gentle:
+            return 1.0 if self._allowed < self._doubling_to else 1 / self._allowed
+        since, self._raised_at = max(0.0, now - self._raised_at), now
+        return since * MORE_PER_S
 
     async def _turn(self, tokens: int) -> None:
         while True:
             while (wait := self._shut_until - self._clock()) > 0:
                 await self._sleep(wait + random.uniform(0, min(1.0, wait)))  # not all at once when the gate opens
             wait = max(self._requests.take(1), self._tokens.take(tokens))
+            if self._gentle:
+                wait += random.uniform(0, SPREAD_S)
             if wait > 0:
                 await self._sleep(wait)
             if self._shut_until <= self._clock():

@@ -49,7 +49,8 @@ class OpenAIEngine:
         share = max(1, spec.replicas)
         most = math.ceil(api.concurrency / share)
         self._share, self._most = share, most
-        self._limits = Limits(most, _per(api.requests_per_minute, share), _per(api.tokens_per_minute, share))
+        limits = _per(api.requests_per_minute, share), _per(api.tokens_per_minute, share)
+        self._limits = Limits(most, *limits, gentle=not self._till.free)  # a server of one's own is asked at once
         self._client = client(api, spec.model)
         self._money = ThreadPoolExecutor(DESK * most, "mixgrid-money")
         self._desk = asyncio.Semaphore(DESK * most)
