@@ -10,7 +10,7 @@ from mixgrid.plan.grid import Grid
 from mixgrid.plan.layout import lease_folder, writes
 from mixgrid.store.lease import hold
 from tests.cli.conftest import Mixgrid
-from tests.helpers import TOY, open_grid, small_grid
+from tests.helpers import TOY, corpus_rows, open_grid, small_grid
 from tests.plan.test_estimate import absent_data
 
 PLAN = {
@@ -28,6 +28,23 @@ def test_plan_as_json_and_as_text(tmp_path: Path, mixgrid: Mixgrid, answered: Gr
     }  # fmt: skip
     text = mixgrid("plan", answered.path, "--store", answered.store.url)
     assert "2 runs, 2 cells, 24 requests (24 unique): 24 done, 0 pending" in text.out
+
+
+def test_plan_says_in_json_too_what_a_budget_buys_and_which_one_shows_a_difference(
+    tmp_path: Path, mixgrid: Mixgrid
+) -> None:
+    price = {"engine": "openai", "checkpoint": "m", "context_length": 4096, "price": {"input": 1, "output": 4}}
+    path = small_grid(tmp_path, models={"m": price}, asked=["m"], rows=corpus_rows(60), budget={"usd": 0.02})
+    buys = mixgrid("plan", path, "--store", tmp_path / "store", "--json").json["worth"]
+    assert buys["of_items"] == 120
+    (whole,) = [one for one in buys["bought"] if one["usd"] == "0.02"]
+    assert 0 < whole["items"] < 120
+    assert 0 < whole["half_width"] < 0.5
+    assert {one["difference"] for one in buys["needed"]} == {0.02, 0.05, 0.1}
+    text = mixgrid("plan", path, "--store", tmp_path / "store").out
+    assert f"{whole['items']} of 120 items of every model: ± {100 * whole['half_width']:.1f} points" in text
+    free = small_grid(tmp_path)
+    assert mixgrid("plan", free, "--store", tmp_path / "store", "--json").json["worth"] is None
 
 
 def test_plan_spends_and_writes_nothing(tmp_path: Path, mixgrid: Mixgrid) -> None:

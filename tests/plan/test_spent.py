@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from mixgrid.budget.books import Line
-from mixgrid.plan.spent import Spent, means, spent
+from mixgrid.plan.spent import Spent, means, overruns, spent
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 LINE = Line("a1", "r1", "w", "m", "2026-03-01", "settled", Decimal("0.02"), Decimal("0.1"), "priced", True, AT)
@@ -42,3 +42,15 @@ def test_the_mean_cost_of_an_answer_has_in_it_what_was_paid_for_nothing_or_may_h
         replace(LINE, attempt_id="a4", model="n", ending="kept", answered=False, billed_usd=None),
     ]
     assert means(known) == {"m": Decimal("0.085")}
+
+
+def test_bills_above_their_reservation_and_bills_beyond_belief_are_told() -> None:
+    known = [
+        LINE,
+        replace(LINE, attempt_id="a1", request_id="r2", billed_usd=Decimal("0.3")),
+        replace(LINE, attempt_id="a2", request_id="r3", billed_usd=Decimal("0.1"), known_by="absurd"),
+        replace(LINE, attempt_id="a3", request_id="r4", ending="kept", billed_usd=None),
+    ]
+    above, absurd = overruns(known)
+    assert "request r2 of m: billed 0.3 USD, reserved 0.1 USD" in above
+    assert "request r3 of m: a bill beyond belief came, and the 0.1 USD" in absurd

@@ -96,7 +96,7 @@ def cost(
         f"sweep {found.sweep}: {found.committed_usd:.6f} USD committed = {found.settled_usd:.6f} settled + "
         f"{found.reserved_usd:.6f} reserved; wasted on retries {found.wasted_usd:.6f}"
     )
-    warn(f"a bill above its reservation: {sentence}" for sentence in found.overrun)
+    warn(f"not what had been promised: {sentence}" for sentence in found.overrun)
 
 
 def _reconciled(grid: Grid, export: Path) -> list[Settled]:

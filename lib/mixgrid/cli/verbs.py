@@ -37,6 +37,7 @@ from mixgrid.plan.summary import grid_warnings, summary
 from mixgrid.records import Receipt
 
 if TYPE_CHECKING:
+    from mixgrid.plan.worth import Worth
     from mixgrid.predict import Outcome
 
 
@@ -61,20 +62,22 @@ def plan(
     grid = resolve(manifest, store).limited(limit)
     grid.store.check(write=False)
     found, priced = summary(grid, exact), prices(grid)
+    buys, buys_lines = _worth(grid)
     if json:
-        say_json(found)
+        say_json({**vars(found), "worth": buys})
         return
-    say("\n".join([*plan_lines(found), *_worth_lines(grid)]))
+    say("\n".join([*plan_lines(found), *buys_lines]))
     warn([*found.warnings, *warnings_of(priced), *unknown(grid.store, grid.manifest.namespace, grid.sizes)])
 
 
-def _worth_lines(grid: Grid) -> list[str]:
-    """What the budget buys, where there is one."""
+def _worth(grid: Grid) -> "tuple[Worth | None, list[str]]":
+    """What the budget buys, where there is one, and the same for the terminal."""
     if grid.manifest.budget is None:
-        return []
+        return None, []
     from mixgrid.plan.worth import worth, worth_lines
 
-    return worth_lines(worth(grid, grid.manifest.budget.usd))
+    found = worth(grid, grid.manifest.budget.usd)
+    return found, worth_lines(found)
 
 
 def run(

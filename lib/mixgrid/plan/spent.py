@@ -1,6 +1,6 @@
 """What a sweep has spent, by model, task and day: sums over its ledger, each attempt once."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -43,7 +43,9 @@ class Statement:
     wasted_usd: Decimal
     by_task: tuple[Spent, ...]
     reserved: tuple[Reserved, ...]
-    overrun: tuple[str, ...] = field(default=())  # bills above their reservation
+    overrun: tuple[str, ...] = field(
+        default=()
+    )  # bills above their reservation, or beyond belief: each stopped a sweep
 
 
 def statement(grid: Grid) -> Statement:
@@ -64,12 +66,21 @@ def statement(grid: Grid) -> Statement:
         wasted_usd=sum((s.wasted_usd for s in by_task), ZERO),
         by_task=tuple(by_task),
         reserved=tuple(Reserved(*key, usd) for key, usd in sorted(reserved.items()) if usd),
-        overrun=tuple(
-            f"request {line.request_id} of {line.model}: billed {line.billed_usd} USD, reserved {line.reserved_usd} USD"
-            for line in known
-            if line.ending == "settled" and (line.billed_usd or ZERO) > line.reserved_usd
-        ),
+        overrun=tuple(overruns(known)),
     )
+
+
+def overruns(known: Iterable[Line]) -> Iterator[str]:
+    """The bills that were not what had been promised, in the order in which they came."""
+    for line in known:
+        if line.ending == "settled" and line.known_by == "absurd":
+            said = f"a bill beyond belief came, and the {line.reserved_usd} USD that were reserved are booked for it"
+            yield f"request {line.request_id} of {line.model}: {said}"
+        elif line.ending == "settled" and (line.billed_usd or ZERO) > line.reserved_usd:
+            yield (
+                f"request {line.request_id} of {line.model}: billed {line.billed_usd} USD, "
+                f"reserved {line.reserved_usd} USD"
+            )
 
 
 def spent(known: Iterable[Line], tasks: Mapping[str, str]) -> list[Spent]:
