@@ -73,6 +73,7 @@ _FAULTS = {
     "429": False,  # refused; Retry-After as the plan says
     "500": False,
     "503": False,
+    "drip": True,  # an answer that comes byte by byte, and does not end
     "duplicate_id": True,  # an id that another answer had
     "early_reset": False,  # the connection is cut before anything was done
     "eats": True,  # reasoning uses all tokens, the answer is empty
@@ -227,6 +228,9 @@ class Server:
         response = web.StreamResponse(headers={"Content-Type": "application/json", **self._limits()})
         response.content_length = len(data)
         await response.prepare(request)
+        while fault == "drip":
+            await response.write(b" ")
+            await asyncio.sleep(0.05)
         await response.write(data[: len(data) // 2] if fault == "half" else data)
         if fault == "half":
             return cut(request, response)

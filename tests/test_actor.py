@@ -217,6 +217,33 @@ def test_the_row_that_kills_is_found_and_every_other_one_is_answered(
     assert {count.pending for count in counts(grid).values()} == {0}
 
 
+def test_a_server_is_not_asked_whether_its_client_lives(
+    tmp_path: Path, mortal: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    class Client:
+        fingerprint = "client"
+
+        def answer(self, asks: Sequence[Ask]) -> list[Answer]:
+            asked.extend(ask.request_id for ask in asks)
+            if any("Știrea 3: primarul" in ask.messages[-1].content for ask in asks):
+                raise EngineDied("out of memory")
+            return [Answer("<raspuns>factual</raspuns>")] * len(asks)
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(module, "build", lambda _: Client())
+    served = {"engine": "openai", "checkpoint": "m", "context_length": 4096, "price": "free"}
+    grid = frozen_grid(tmp_path, seeds=[1], models={"toy": served})
+    answer_all(grid, Suspects(restarts=9), 1)
+    rows = {row.item_id: row.reason for row in predictions(grid)}
+    assert rows["s3-ro"] == "engine_death"
+    assert len(rows) == 12
+    assert "alive" not in asked
+
+
 def test_an_engine_that_dies_of_everything_convicts_no_row(
     tmp_path: Path, mortal: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from mixgrid.engines import build
+from mixgrid.engines import APIS, build
 from mixgrid.engines.base import Ask, Counting, EngineDied, EngineSpec, GaveUp
 from mixgrid.engines.notes import Notes
 from mixgrid.observe import Meter
@@ -47,7 +47,7 @@ class EngineActor:
     ) -> None:
         self._runs, self._store, self._namespace, self._model = runs, store, namespace, spec.model
         self._book, self._who, self._turns = book or Suspects(restarts=0), secrets.token_hex(8), Turns()
-        self._meter = Meter(spec.model, spec.gpus)
+        self._meter, self._client = Meter(spec.model, spec.gpus), spec.entry.engine in APIS
         notes = Notes(store, batches_folder(namespace, spec.model))
         self._loaded, says = False, f"no row was finished for {patience_s:.0f} s"
         watch(self._turns, self._moved, patience_s, lambda: self._end(says, stacks=True))
@@ -106,8 +106,12 @@ class EngineActor:
             raise
 
     def _poisoned(self, work: Work) -> Sequence[Answer]:
-        """What a row that kills gets, once the engine has shown that not everything kills it."""
-        self._ask_engine([Ask("alive", (ALIVE,), Sampling(max_tokens=1), None)])
+        """What a row that kills gets, once the engine has shown that not everything kills it.
+
+        A server's client need not: it lives if it could be built, and the server may want money for each question.
+        """
+        if not self._client:
+            self._ask_engine([Ask("alive", (ALIVE,), Sampling(max_tokens=1), None)])
         row = f"item {work.targets[0].item_id!r} of run {work.targets[0].run_id}"
         tell(self._store, self._namespace, self._model, f"{row} kills the engine: it is failed, engine_death")
         return [Answer(status="failed", reason="engine_death")]

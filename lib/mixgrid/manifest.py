@@ -118,7 +118,7 @@ class Api(Frozen):
     requests_per_minute: Annotated[int, Field(ge=1)] | None = None  # over all replicas; None: as the headers say
     tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
     concurrency: Annotated[int, Field(ge=1)] = 64  # requests at a time, at most, over all replicas
-    timeout_s: Annotated[float, Field(gt=0)] = 600.0
+    timeout_s: Annotated[float, Field(gt=0)] = 600.0  # of one answer, from sending to its last byte
     tries: Annotated[int, Field(ge=1)] = 6  # of a request, refusals for its rate aside
     patience_s: Annotated[float, Field(ge=0)] = 900.0  # that a request waits through refusals for its rate
     poll_s: Annotated[float, Field(gt=0)] = 30.0  # between two looks at a batch

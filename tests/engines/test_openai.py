@@ -224,6 +224,17 @@ def test_an_answer_that_comes_too_late_keeps_its_money_and_is_asked_again() -> N
     assert len(wallet.of("kept")) == state.statuses["slow"] + state.at_once > 0
 
 
+@pytest.mark.timeout(60)
+def test_an_answer_that_comes_byte_by_byte_is_given_up_in_time_and_keeps_its_money() -> None:
+    wallet = Wallet()
+    with asked(Plan(faults={"drip": 1.0}), wallet, timeout_s=0.5, tries=2) as (engine, server):
+        with pytest.raises(GaveUp, match="ReadTimeout"):
+            engine.answer(asks(1))
+        state = server.state()
+    assert len(state.bills) == len(wallet.of("kept")) == 2
+    assert not wallet.held
+
+
 def test_the_key_is_nowhere_but_in_the_header(key: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     wallet = Wallet()

@@ -19,7 +19,8 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request, once; a proxy is the environment's."""
         waits = request.extensions.get("timeout", {})
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=waits.get("connect"), sock_read=waits.get("read"))
+        # The time of a read is that of the whole answer: a server that sends byte by byte would hold it for ever.
+        timeout = aiohttp.ClientTimeout(total=waits.get("read"), sock_connect=waits.get("connect"))
         try:
             async with self._open().request(
                 request.method, str(request.url), headers=request.headers.multi_items(), data=await request.aread(),
