@@ -8,17 +8,25 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mixgrid.budget.books import ledger_folder, lines
 from mixgrid.engines import build
 from mixgrid.engines.base import Ask, EngineSpec, GaveUp
 from mixgrid.engines.checkpoints import resolve
 from mixgrid.manifest import Api, ModelEntry
+from mixgrid.plan import grid as grids
 from mixgrid.records import Answer, Message, Sampling
+from mixgrid.store import Store
+from tests.helpers import corpus_rows, predictions, small_grid
+from tests.rayhead import BIN, ROOT, RayHead, ray_head
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -120,3 +128,78 @@ def test_an_unknown_model_is_said_before_anything_is_a_row(url: str) -> None:
     with pytest.raises(GaveUp, match="HTTP 404"):
         engine.answer([ask("Hello.")])
     engine.close()
+
+
+INPUT, OUTPUT = Decimal(1), Decimal(4)  # USD per million tokens, as the manifest declares them
+SMALL, LARGE = "0.005", "1"
+
+
+@dataclass(frozen=True)
+class Meter:
+    """What the server itself has counted since it started."""
+
+    prompt: int
+    generated: int
+    requests: int
+
+    @classmethod
+    def read(cls, url: str) -> "Meter":
+        with urllib.request.urlopen(f"{url.removesuffix('/v1')}/metrics", timeout=30) as answer:
+            lines_of = [line.rpartition(" ") for line in answer.read().decode().splitlines() if line[:1] != "#"]
+        sums = Counter[str]()
+        for name, _, value in lines_of:
+            sums[name.partition("{")[0]] += int(float(value)) if name.partition("{")[0].endswith("_total") else 0
+        names = ("prompt_tokens", "generation_tokens", "request_success")
+        return cls(*(sums[f"vllm:{name}_total"] for name in names))
+
+    def since(self, before: "Meter") -> "Meter":
+        return Meter(self.prompt - before.prompt, self.generated - before.generated, self.requests - before.requests)
+
+    @property
+    def usd(self) -> Decimal:
+        return (self.prompt * INPUT + self.generated * OUTPUT) / 10**6
+
+
+@pytest.mark.ray
+def test_a_sweep_is_stopped_by_its_budget_topped_up_and_billed_to_the_last_token(url: str, tmp_path: Path) -> None:
+    price = {"input": str(INPUT), "output": str(OUTPUT)}
+    api = {"url": url, "key_env": None}
+    model = {"engine": "openai", "checkpoint": "small", "context_length": 512, "price": price, "api": api}
+    manifest = small_grid(
+        tmp_path, models={"served": model}, asked=("served",), rows=corpus_rows(12), seeds=[1],
+        sampling=[{"temperature": 0.7, "max_tokens": 8}], resources={"served": {"gpus": 0, "batch_size": 8}},
+    )  # fmt: skip
+    start = Meter.read(url)
+    with ray_head(os.environ) as head:
+        stopped = swept(head, manifest, SMALL, code=4)
+        assert "units are complete for all models" in stopped
+        part = Meter.read(url).since(start)
+        assert 0 < part.requests < 24
+        assert part.usd == settled(tmp_path / "store") <= Decimal(SMALL)
+        swept(head, manifest, LARGE, code=0)
+        whole = Meter.read(url).since(start)
+        assert whole.requests == 24  # a top-up asks what was lacking, and nothing again
+        assert whole.usd == settled(tmp_path / "store")
+        swept(head, manifest, LARGE, code=0)
+        assert Meter.read(url).since(start) == whole
+    rows = predictions(grids.resolve(manifest, str(tmp_path / "store")))
+    assert len({row.item_id for row in rows}) == len(rows) == 24
+    assert sum(row.prompt_tokens for row in rows) == whole.prompt
+    assert sum(row.completion_tokens for row in rows) == whole.generated
+
+
+def swept(head: RayHead, manifest: Path, usd: str, code: int) -> str:
+    """The job of the README, as `ray job submit` starts it; gives what it said."""
+    command = [str(BIN / "python"), "jobs/sweep.py", str(manifest), "--store", str(manifest.parent.parent / "store")]
+    env = {**head.env, "RAY_ADDRESS": f"127.0.0.1:{head.port}", "PYTHONPATH": str(ROOT / "lib")}
+    done = subprocess.run(
+        [*command, "--budget-usd", usd], cwd=ROOT, env=env, capture_output=True, text=True, timeout=300, check=False
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == code, said
+    return said
+
+
+def settled(store: Path) -> Decimal:
+    known = lines(Store.open(str(store)), ledger_folder("main", "small"))
+    return sum((line.billed_usd or Decimal(0) for line in known if line.ending == "settled"), Decimal(0))
