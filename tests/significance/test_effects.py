@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from mixgrid.significance.base import Floats
+from mixgrid.significance.base import Floats, Total
 from mixgrid.significance.effects import (
+    DesignEffect,
     cohen_h,
     design_effect,
     gradient,
@@ -47,6 +48,11 @@ def test_gradient_is_the_slope() -> None:
     assert gradient(share, np.zeros(2)).tolist() == [0.0, 0.0]
 
 
+def test_gradients_of_many_sums_are_those_of_each() -> None:
+    sums = np.array([[30.0, 120.0], [0.0, 0.0], [7.0, 9.0]])
+    assert gradient(share, sums).tolist() == [gradient(share, one).tolist() for one in sums]
+
+
 def clustered(copies: int, groups: int = 200) -> tuple[Floats, Floats]:
     """Right-or-wrong rows, `copies` equal ones to a cluster; cluster sums."""
     right = (np.random.default_rng(5).random(groups) < 0.6).astype(np.float64)
@@ -54,10 +60,14 @@ def clustered(copies: int, groups: int = 200) -> tuple[Floats, Floats]:
     return items, sum_by_cluster(np.repeat(np.arange(groups), copies), items, groups)
 
 
+def effect_of(clusters: Floats, moment: Floats, rows: int, total: Total) -> DesignEffect | None:
+    return design_effect(clusters, moment, rows, gradient(total, clusters.sum(axis=0)))
+
+
 @pytest.mark.parametrize("copies", [1, 2, 8])
 def test_copies_of_a_row_are_worth_one(copies: int) -> None:
     items, clusters = clustered(copies)
-    effect = design_effect(clusters, second_moment(items), len(items), share)
+    effect = effect_of(clusters, second_moment(items), len(items), share)
     assert effect is not None
     assert effect.design_effect == pytest.approx(copies, rel=0.01)
     assert effect.effective_n == pytest.approx(200, rel=0.01)
@@ -68,7 +78,7 @@ def test_outer_and_inner_clusters_have_their_own_effect() -> None:
     items, sentences = clustered(4)
     moment = second_moment(items)
     articles = sentences.reshape(50, 4, 2).sum(axis=1)
-    inner, outer = (design_effect(level, moment, len(items), share) for level in (sentences, articles))
+    inner, outer = (effect_of(level, moment, len(items), share) for level in (sentences, articles))
     assert inner is not None
     assert outer is not None
     assert inner.design_effect == pytest.approx(4, rel=0.02)
@@ -82,7 +92,7 @@ def test_variance_is_that_of_the_bootstrap() -> None:
     items = np.eye(6)[rng.choice(6, size=1200, p=[0.3, 0.1, 0.1, 0.1, 0.35, 0.05])]
     numbers = np.repeat(np.arange(300), 4)
     clusters = sum_by_cluster(numbers, items, 300)
-    effect = design_effect(clusters, second_moment(items), 1200, one_hot_f1)
+    effect = effect_of(clusters, second_moment(items), 1200, one_hot_f1)
     assert effect is not None
     slope = gradient(one_hot_f1, clusters.sum(axis=0))
     linear = float(np.sqrt(np.var(clusters @ slope, ddof=1) * 300))
@@ -98,7 +108,7 @@ def test_one_hot_counts_carry_their_own_second_moment() -> None:
 def test_no_design_effect_without_clusters_or_variation() -> None:
     items, clusters = clustered(2)
     moment = second_moment(items)
-    assert design_effect(clusters[:1], moment, 2, share) is None
-    assert design_effect(np.zeros((0, 2)), moment, 0, share) is None
+    assert effect_of(clusters[:1], moment, 2, share) is None
+    assert effect_of(np.zeros((0, 2)), moment, 0, share) is None
     ones = np.ones((10, 2))
-    assert design_effect(ones, second_moment(ones), 10, share) is None
+    assert effect_of(ones, second_moment(ones), 10, share) is None

@@ -152,8 +152,12 @@ class Cell:
         """(n, F) of the rows that answered."""
         return self.book.vectors.table[answers.rows.verdict[answers.answered]]
 
-    def moments(self, answers: Answers) -> Array:
-        """(S, F, F): second moments of the rows, from which a design effect is read."""
+    @cached_property
+    def moments(self) -> Array:
+        """(R, S, F, F): second moments of the rows, from which a design effect is read."""
+        return np.stack([self._moments(a) for a in self.answers])
+
+    def _moments(self, answers: Answers) -> Array:
         vectors, basic = self.vectors(answers), self.slices.basic_of[answers.item[answers.answered]]
         own = [second_moment(vectors[basic == b]).reshape(-1) for b in range(self.slices.sums.shape[1])]
         width = vectors.shape[1]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, product
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from mixgrid.records import Score
 from mixgrid.reduce.cells import Cell
 from mixgrid.reduce.resample import Draws, Resampled, column, items_key
 from mixgrid.significance.bootstrap import Bootstrap, Estimate
-from mixgrid.significance.effects import design_effect
+from mixgrid.significance.effects import design_effect, gradient
 
 BASELINE = "baseline"  # stands for the model of a trivial system; its name is the setting
 
@@ -30,22 +31,24 @@ def scores_of(cells: Sequence[Cell], draws: Draws, found: Resampled) -> list[Sco
 
 def _cell_scores(cell: Cell, found: Mapping[str, Bootstrap], draws: Draws) -> Iterator[Score]:
     totals = cell.statistics.sum(axis=1)  # (R, S, F)
-    moments = np.stack([cell.moments(a) for a in cell.answers])
     votes = {rule: cell.voted(rule) for rule in cell.family.votes} if len(cell.answers) > 1 else {}
     values = {metric.name: _by_slice(metric, totals) for metric in cell.family.metrics}
     voted = {(rule, m.name): m.values(sums) for rule, sums in votes.items() for m in _headline(cell)}
+    effects = {metric.name: _effects(cell, metric, totals) for metric in _headline(cell)}
     for s in range(len(cell.slices.names)):
         blank = _blank(cell, s)
         for metric in cell.family.metrics:
-            score = _over_seeds(blank, metric, values[metric.name][s])
-            if metric.name in cell.family.headline:
+            number = _over_seeds(blank, values[metric.name][s])
+            more = ""
+            if metric.name in effects and number["value"] is not None:
                 estimate = found[metric.name].cells.get(column(cell, s)) if metric.name in found else None
-                score = _with_design(_with_interval(score, estimate), cell, metric, s, moments[:, s])
-            yield _signed(score, cell, metric, f"resamples:{draws.resamples}" if score.ci_low is not None else "")
+                number |= _interval(estimate) | _design(blank, effects[metric.name][s])
+                more = f"resamples:{draws.resamples}" if "ci_low" in number else ""
+            yield replace(blank, metric=metric.name, signature=_signature(blank, cell, metric, more), **number)
         for rule, metric in product(votes, _headline(cell)):
             value, note = voted[rule, metric.name][s]
-            score = replace(blank, metric=f"{metric.name}_vote_{rule}", value=value, note=note)
-            yield _signed(score, cell, metric, f"vote:{rule}")
+            name, signature = f"{metric.name}_vote_{rule}", _signature(blank, cell, metric, f"vote:{rule}")
+            yield replace(blank, metric=name, value=value, note=note, signature=signature)
 
 
 def _headline(cell: Cell) -> list[Metric]:
@@ -64,13 +67,12 @@ def _baseline_scores(cell: Cell) -> Iterator[Score]:
     for name in cell.family.baselines:
         sums = cell.baseline(name)
         for s in range(len(cell.slices.names)):
-            blank = replace(_blank(cell, s), model=BASELINE, setting=name, seeds=(), unparsed=0.0, failed=0.0)
-            for metric in (m for m in cell.family.metrics if m.name in cell.family.headline):
+            n = round(float(cell.rows[:, s, 3].max()))
+            blank = replace(_blank(cell, s), model=BASELINE, setting=name, seeds=(), unparsed=0.0, failed=0.0, n=n)
+            for metric in _headline(cell):
                 value, note = metric.value(sums[s])
-                made = replace(
-                    blank, metric=metric.name, value=value, note=note, n=round(float(cell.rows[:, s, 3].max()))
-                )
-                yield replace(made, signature=f"{metric.signature}|baseline:{name}|n:{made.n}")
+                signature = f"{metric.signature}|baseline:{name}|n:{n}"
+                yield replace(blank, metric=metric.name, value=value, note=note, signature=signature)
 
 
 def _blank(cell: Cell, s: int) -> Score:
@@ -89,19 +91,16 @@ def _share(part: float, whole: float) -> float:
     return float(part / whole) if whole else 0.0
 
 
-def _over_seeds(score: Score, metric: Metric, values: Sequence[tuple[float | None, str]]) -> Score:
+def _over_seeds(blank: Score, values: Sequence[tuple[float | None, str]]) -> dict[str, Any]:
     """The mean of the seeds that have a value, their sample sd (n-1), and why others have none."""
     defined = [value for value, _ in values if value is not None]
-    missing = [f"seed {seed}: {note}" for seed, (_, note) in zip(score.seeds, values, strict=True) if note]
-    note = "; ".join(missing) if defined else next(iter(n for _, n in values if n), EMPTY)
-    return replace(
-        score,
-        metric=metric.name,
-        value=math.fsum(defined) / len(defined) if defined else None,
-        note=note,
-        per_seed=tuple(value for value, _ in values),
-        sd_over_seeds=_sample_sd(defined),
-    )
+    missing = [f"seed {seed}: {note}" for seed, (_, note) in zip(blank.seeds, values, strict=True) if note]
+    return {
+        "value": math.fsum(defined) / len(defined) if defined else None,
+        "note": "; ".join(missing) if defined else next(iter(n for _, n in values if n), EMPTY),
+        "per_seed": tuple(value for value, _ in values),
+        "sd_over_seeds": _sample_sd(defined),
+    }
 
 
 def _sample_sd(values: Sequence[float]) -> float | None:
@@ -110,30 +109,37 @@ def _sample_sd(values: Sequence[float]) -> float | None:
     return 0.0 if min(values) == max(values) else float(np.std(values, ddof=1))
 
 
-def _with_interval(score: Score, estimate: Estimate | None) -> Score:
-    if estimate is None or estimate.interval is None or score.value is None:
-        return score
-    return replace(score, ci_low=estimate.interval.low, ci_high=estimate.interval.high)
+def _interval(estimate: Estimate | None) -> dict[str, Any]:
+    if estimate is None or estimate.interval is None:
+        return {}
+    return {"ci_low": estimate.interval.low, "ci_high": estimate.interval.high}
 
 
-def _with_design(score: Score, cell: Cell, metric: Metric, s: int, moments: Array) -> Score:
-    """The mean of the seeds' design effects: how much less than n independent items the clusters are worth."""
-    found = [
-        design_effect(statistics[:, s], moment, int(rows), metric.total)
-        for statistics, moment, rows in zip(cell.statistics, moments, cell.rows[:, s, 0], strict=True)
+def _effects(cell: Cell, metric: Metric, totals: Array) -> list[list[float]]:
+    """By slice, the design effects of the seeds that have one: how much less than n items the clusters are worth."""
+    slopes = gradient(metric.total, totals)
+    return [
+        [
+            found.design_effect
+            for statistics, moments, slope, rows in zip(cell.statistics, cell.moments, slopes, cell.rows, strict=True)
+            if (found := design_effect(statistics[:, s], moments[s], int(rows[s, 0]), slope[s])) is not None
+        ]
+        for s in range(len(cell.slices.names))
     ]
-    effects = [d.design_effect for d in found if d is not None]
-    if score.value is None or not effects or not all(effects):
-        return score
+
+
+def _design(blank: Score, effects: Sequence[float]) -> dict[str, Any]:
+    if not effects or not all(effects):
+        return {}
     effect = math.fsum(effects) / len(effects)
-    return replace(score, design_effect=effect, effective_n=score.n / effect)
+    return {"design_effect": effect, "effective_n": blank.n / effect}
 
 
-def _signed(score: Score, cell: Cell, metric: Metric, more: str = "") -> Score:
-    seeds = ",".join(map(str, score.seeds))
+def _signature(blank: Score, cell: Cell, metric: Metric, more: str = "") -> str:
+    seeds = ",".join(map(str, blank.seeds))
     parts = [metric.signature, more, f"parser:{cell.parser}", f"order:{cell.order}", f"seeds:{seeds}"]
-    parts += [f"n:{score.n}", f"clusters:{score.clusters}"]
-    return replace(score, signature="|".join(part for part in parts if part))
+    parts += [f"n:{blank.n}", f"clusters:{blank.clusters}"]
+    return "|".join(part for part in parts if part)
 
 
 def _key(cell: Cell) -> tuple[str, ...]:

@@ -72,14 +72,13 @@ class DesignEffect:
 
 
 def gradient(total: Total, sums: Floats) -> Floats:
-    """Slope of a metric in each of its statistics, at their sums (F,): its linearisation (central differences)."""
-    steps = np.maximum(np.abs(sums), 1e-3 * float(np.abs(sums).max(initial=0.0))) * 1e-5
-    if not steps.any():
-        return np.zeros_like(sums)
-    shifts = np.diag(steps)
+    """Slope of a metric in each of its statistics, at their sums (..., F): its linearisation (central differences)."""
+    size = np.abs(sums)
+    steps = np.maximum(size, 1e-3 * size.max(axis=-1, keepdims=True, initial=0.0)) * 1e-5
+    shifts = steps[..., None] * np.eye(sums.shape[-1])
     with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = (total(sums + shifts) - total(sums - shifts)) / (2 * steps)
-    return np.asarray(slopes, dtype=np.float64)
+        slopes = (total(sums[..., None, :] + shifts) - total(sums[..., None, :] - shifts)) / (2 * steps)
+    return np.where(steps.any(axis=-1, keepdims=True), slopes, 0.0)
 
 
 def second_moment(item_statistics: Floats) -> Floats:
@@ -87,20 +86,18 @@ def second_moment(item_statistics: Floats) -> Floats:
     return np.asarray(item_statistics.T @ item_statistics, dtype=np.float64)
 
 
-def design_effect(cluster_statistics: Floats, moment: Floats, rows: int, total: Total) -> DesignEffect | None:
+def design_effect(cluster_statistics: Floats, moment: Floats, rows: int, slope: Floats) -> DesignEffect | None:
     """Variance by clusters over variance as if rows were independent, both of the linearised metric.
 
-    `cluster_statistics` (K, F): sums by cluster; `moment`: `second_moment` of the rows; None where it is undefined
-    (one cluster, one row, no variation). For a difference of two cells, put their statistics side by side.
+    `cluster_statistics` (K, F): sums by cluster; `moment`: `second_moment` of the rows; `slope`: `gradient` of the metric
+    at the sum of all. None where it is undefined (one cluster, one row, no variation). For a difference of two cells,
+    put their statistics side by side.
     """
     filled = cluster_statistics[np.any(cluster_statistics != 0, axis=1)]
     clusters = len(filled)
-    if clusters < 2 or rows < 2:
+    if clusters < 2 or rows < 2 or not np.isfinite(slope).all():
         return None
     sums = filled.sum(axis=0)
-    slope = gradient(total, sums)
-    if not np.isfinite(slope).all():
-        return None
     drift = float(slope @ sums)  # 0 for a ratio of sums
     by_row = (float(slope @ moment @ slope) - drift**2 / rows) * rows / (rows - 1)
     by_cluster = float(np.var(filled @ slope, ddof=1)) * clusters
