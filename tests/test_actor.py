@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ from mixgrid.plan.pending import counts, listing
 from mixgrid.plan.progress import status
 from mixgrid.records import Answer, Receipt
 from mixgrid.schemas import from_table
-from mixgrid.store import Store, StoreError
+from mixgrid.store import Part, Store, StoreError
 from mixgrid.suspects import Suspects
 from mixgrid.watchdog import DEAD
 from tests.helpers import NS, TOY, ask, open_grid, pending_work, predictions, small_grid
@@ -160,6 +161,7 @@ def test_what_the_engine_leaves_unanswered_stays_pending(tmp_path: Path, monkeyp
 DYING = """
 import sys
 from pathlib import Path
+from typing import Any
 from mixgrid.plan.grid import resolve
 from tests.helpers import ask
 ask(resolve(sys.argv[1], sys.argv[2]), size=4)
@@ -266,6 +268,24 @@ def test_a_hung_engine_ends_its_process(tmp_path: Path, monkeypatch: pytest.Monk
     threading.Thread(target=actor, args=[pack(list(pending_work(grid)))], daemon=True).start()
     assert ended.wait(20)
     assert list(book.words.values()) == ["no row was finished for 0 s"]
+
+
+def test_a_store_that_is_waited_for_is_no_sign_that_the_engine_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended, put = threading.Event(), Store.put_table
+
+    def slowly(*given: Any) -> Part:
+        assert not ended.wait(1.5)
+        return put(*given)
+
+    monkeypatch.setattr(module, "end_process", lambda stacks: ended.set())
+    monkeypatch.setattr(Store, "put_table", slowly)
+    grid = frozen_grid(tmp_path)
+    runs, work = {run.run_id: run for run in grid.runs}, list(pending_work(grid))
+    EngineActor(EngineSpec("toy", grid.models["toy"]), runs, grid.store, NS, Suspects(restarts=9), 0.2)(pack(work))
+    assert not ended.is_set()
+    assert predictions(grid)
 
 
 def test_an_engine_that_does_not_end_to_load_ends_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,10 +83,12 @@ class EngineActor:
             try:
                 answers = self._poisoned(work[0]) if piece.poison else self._ask_engine([self._ask(w) for w in work])
             except GaveUp as end:
-                self._commit(work, end.answers, began_ms)
+                with self._turns.outside():
+                    self._commit(work, end.answers, began_ms)
                 raise
-            receipt = self._commit(work, answers, began_ms)
-            self._book.done(name, piece)
+            with self._turns.outside():  # a store that is away is waited for, and no sign that the engine hangs
+                receipt = self._commit(work, answers, began_ms)
+                self._book.done(name, piece)
         return receipt
 
     def _commit(self, work: list[Work], answers: Sequence[Answer | None], began_ms: int) -> Receipt:

@@ -39,6 +39,18 @@ class Turns:
                 self._alone = self._alone and not alone
                 self._changed.notify_all()
 
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """Within a turn, what is done without the engine, which is not to blame for how long that takes."""
+        with self._changed:
+            self.inside -= 1
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self.inside, self.since = self.inside + 1, time.monotonic()
+
 
 def watch(turns: Turns, finished: Callable[[], int], patience_s: float, hung: Callable[[], None]) -> None:
     """Start a thread that calls `hung` once somebody waits in the engine and no row was finished for so long."""
