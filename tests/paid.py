@@ -1,7 +1,7 @@
 """For tests of paid engines: a purse in memory that writes down what it is told, and an entry for a server of ours."""
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -23,6 +23,7 @@ class Wallet:
     cap: Decimal = Decimal(1000)
     held: dict[str, Hold] = field(default_factory=dict)
     ended: list[Entry] = field(default_factory=list)
+    disowned: set[str] = field(default_factory=set)
     closed: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -52,6 +53,10 @@ class Wallet:
     def book(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             self.end(entry.hold, entry.ending, entry.attempt)
+
+    def disown(self, holds: Iterable[Hold]) -> None:
+        with self.lock:
+            self.disowned |= {hold.hold_id for hold in holds}
 
     def close(self) -> None:
         self.closed = True

@@ -8,7 +8,7 @@ How much a round may take is told by what the rounds before it cost; the caps th
 
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -160,6 +160,10 @@ class SharedLedger:
     def give_back(self, wallet: str, usd: Decimal, resting: bool) -> None:
         """As Ledger does."""
         _got(self.handle.give_back.remote(wallet, usd, resting))
+
+    def alive(self, wallets: Iterable[str]) -> None:
+        """As Ledger does."""
+        _got(self.handle.alive.remote(list(wallets)))
 
     def stop(self, why: str) -> None:
         """As Ledger does."""

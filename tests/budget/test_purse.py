@@ -365,3 +365,55 @@ def test_a_bill_beyond_belief_takes_its_reservation_and_stops_everyone(tmp_path:
     assert one.reserve("r2", Decimal("0.001")) is None
     assert other.reserve("r3", Decimal("0.001")) is None
     assert "beyond belief" in book.ended()[""]
+
+
+def test_holds_that_are_disowned_stay_reserved_and_nobody_waits_for_them(tmp_path: Path) -> None:
+    book = ledger(tmp_path, "0.15")
+    one = purse(tmp_path, book)
+    given_up = one.reserve("r1", USD)
+    assert given_up is not None
+    found: list[Any] = [0]
+    waiting = threading.Thread(target=lambda: found.append(one.reserve("r2", USD)))
+    waiting.start()
+    one.disown([given_up])
+    waiting.join(30)
+    assert found == [0, None]
+    assert "of the sweep" in book.ended()[""]
+    one.close()
+    assert committed(tmp_path) == USD
+    purse(tmp_path, ledger(tmp_path)).book([Entry(given_up, "settled", attempt("0.04", "yes"))])  # a later process
+    assert committed(tmp_path) == Decimal("0.04")
+
+
+def test_the_wallet_of_a_process_that_was_killed_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mixgrid.budget.ledger.SILENT_S", 0.2)
+    book = ledger(tmp_path, "0.15")
+    with monkeypatch.context() as patch:
+        patch.setattr(LedgerPurse, "_start_pulse", lambda _: None)
+        assert purse(tmp_path, book).reserve("r1", USD) is not None
+    assert purse(tmp_path, book).reserve("r2", USD) is None
+    assert "of the sweep" in book.ended()[""]  # so that the sweep ends by its budget, not as one with trouble
+    assert committed(tmp_path) >= USD
+
+
+def test_the_wallet_of_a_process_that_is_only_slow_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mixgrid.budget.ledger.SILENT_S", 1.0)
+    monkeypatch.setattr("mixgrid.budget.purse.PULSE_S", 0.05)
+    book = ledger(tmp_path, "0.15")
+    slow, other = purse(tmp_path, book), purse(tmp_path, book, "n")
+    held = slow.reserve("r1", USD)
+    assert held is not None
+
+    def end() -> None:
+        slow.settle(held, attempt("0.01", "yes"))
+        slow.close()
+
+    later = threading.Timer(2.5, end)
+    later.start()
+    assert other.reserve("r2", USD) is not None
+    later.join()
+    assert not book.ended()

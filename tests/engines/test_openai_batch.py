@@ -48,6 +48,13 @@ def answer(server: FaultServer, notes: Notes, wallet: Wallet, requests: list[Ask
         one.close()
 
 
+def sent(one: BatchEngine, requests: list[Ask]) -> list[Note]:
+    """The notes of what it has sent, and not collected."""
+    out: dict[str, Note] = {}
+    one._send(requests, out)
+    return list(out.values())
+
+
 def check(server: FaultServer, notes: Notes, wallet: Wallet) -> None:
     """The books agree, and nothing is open."""
     state = server.state()
@@ -132,7 +139,7 @@ def test_a_batch_that_was_sent_by_a_process_that_died_is_found_again(notes: Note
     wallet = Wallet()
     with fault_server() as server:
         died = engine(server, notes, wallet)
-        (note,) = died._send(asks(20))
+        (note,) = sent(died, asks(20))
         assert note.batch_id == "batch-1"
         died.close()
         found = answer(server, notes, wallet, asks(30))
@@ -148,7 +155,7 @@ def test_a_batch_whose_id_nobody_was_told_is_found_by_its_name(notes: Notes) -> 
         check(server, notes, wallet)
         assert server.state().statuses["batch"] == 1
         died = engine(server, notes, wallet)
-        (note,) = died._send(asks(20)[10:])
+        (note,) = sent(died, asks(20)[10:])
         notes.write(replace(note, batch_id=""))  # it died before it could write the id
         died.close()
         assert None not in answer(server, notes, wallet, asks(20)[10:])
@@ -247,3 +254,23 @@ def test_holds_that_no_note_tells_of_end_as_kept(notes: Notes, monkeypatch: pyte
         answer(server, notes, wallet, asks(3))
     assert not wallet.held
     assert len(wallet.of("kept")) == 3
+
+
+def test_a_batch_that_is_given_up_leaves_its_holds_to_a_later_process(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wallet = Wallet()
+
+    def away(*_: object) -> None:
+        raise GaveUp("the server is gone")
+
+    with fault_server() as server:
+        with monkeypatch.context() as patch:
+            patch.setattr(openai_batch, "MOST_REQUESTS", 10)
+            patch.setattr(BatchEngine, "_ended", away)
+            with pytest.raises(GaveUp, match="the server is gone"):
+                answer(server, notes, wallet, asks(20))
+        assert wallet.disowned == set(wallet.held)
+        assert len(wallet.held) == 20
+        assert None not in answer(server, notes, wallet, asks(20))
+        check(server, notes, wallet)

@@ -1,6 +1,6 @@
 """What is paid for is not asked again."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 
 import pytest
@@ -50,6 +50,9 @@ class Remembering:
         raise NotImplementedError
 
     def book(self, entries: Sequence[Entry]) -> None:
+        raise NotImplementedError
+
+    def disown(self, holds: Iterable[Hold]) -> None:
         raise NotImplementedError
 
     def close(self) -> None:

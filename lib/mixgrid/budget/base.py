@@ -14,7 +14,7 @@ for a settlement of others. So call them from threads, give reservations that wa
 and hold no slot of the provider's concurrency meanwhile. A hold may be stored and settled by a later process.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -95,6 +95,9 @@ class Purse(Protocol):
 
     def book(self, entries: Sequence[Entry]) -> None:
         """Many at once, as of a batch; durable when it returns."""
+
+    def disown(self, holds: Iterable[Hold]) -> None:
+        """Nobody here will end them: they stay reserved for who does, and are waited for no more."""
 
     def close(self) -> None:
         """Write what is not yet written, and give back what no attempt holds. The purse may be used again."""

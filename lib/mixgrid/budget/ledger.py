@@ -4,6 +4,7 @@ It lives in one process (an actor of Ray, sweep.py), under a lease that nobody e
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from mixgrid.budget.books import Account, Move, accounts, write_moves
 from mixgrid.pricing import ZERO, round_down
 from mixgrid.store import Store
 
+PULSE_S, SILENT_S = 5.0, 30.0  # a process with wallets is heard of so often; after such a silence it counts as dead
 SHARE = 8  # a wallet is filled with at most this part of what is left, so that the last money is not spread about
 
 
@@ -44,6 +46,9 @@ class Authority(Protocol):
     def give_back(self, wallet: str, usd: Decimal, resting: bool) -> None:
         """Move money back; a resting wallet has nothing in flight."""
 
+    def alive(self, wallets: Iterable[str]) -> None:
+        """The process of these wallets lives, and may give something back yet."""
+
     def stop(self, why: str) -> None:
         """Grant nothing more."""
 
@@ -54,7 +59,7 @@ class Ledger:
     def __init__(self, store: Store, folder: str, caps: Caps, confirm: Callable[[], None] = lambda: None) -> None:
         self._store, self._folder, self._caps, self._confirm = store, folder, caps, confirm
         self._accounts = accounts(store, folder)
-        self._open: set[str] = set()  # wallets of living processes that may give money back
+        self._open: dict[str, float] = {}  # wallets that may give money back → when their process was last heard of
         self._ended: dict[str, str] = {}  # model, or "" for all: which cap ended it
         self._lock = threading.Lock()
 
@@ -70,7 +75,7 @@ class Ledger:
                 return self._refuse(model, scope, need, left)
             usd = max(need, round_down(min(want, left / SHARE)))
             self._move(wallet, model, day, usd, "grant")
-            self._open.add(wallet)
+            self._open[wallet] = time.monotonic()
             return Grant(usd)
 
     def give_back(self, wallet: str, usd: Decimal, resting: bool) -> None:
@@ -80,7 +85,12 @@ class Ledger:
                 account = self._accounts[wallet]
                 self._move(wallet, account.model, account.day, -usd, "return")
             if resting:
-                self._open.discard(wallet)
+                self._open.pop(wallet, None)
+
+    def alive(self, wallets: Iterable[str]) -> None:
+        """Their money is worth waiting for."""
+        with self._lock:
+            self._open |= {wallet: time.monotonic() for wallet in wallets if wallet in self._open}
 
     def stop(self, why: str) -> None:
         """Grant nothing more, whoever asks."""
@@ -106,7 +116,7 @@ class Ledger:
 
     def _refuse(self, model: str, scope: str, need: Decimal, left: Decimal) -> Grant:
         why = f"the cap {scope} leaves {left:.6f} USD, and the next request may cost {need:.6f} USD"
-        if self._open:
+        if any(time.monotonic() - heard < SILENT_S for heard in self._open.values()):
             return Grant(why=why, final=False)
         self._ended[model if scope.startswith("of model") else ""] = why
         return Grant(why=why)

@@ -7,7 +7,7 @@ that the store is written to a few times a second, whatever the number of reques
 import secrets
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -15,7 +15,8 @@ from typing import Any
 
 from mixgrid.budget.base import Attempt, Ending, Entry, Hold
 from mixgrid.budget.books import PaidIndex, write_attempts
-from mixgrid.budget.ledger import Authority, Grant
+from mixgrid.budget.ledger import PULSE_S, Authority, Grant
+from mixgrid.errors import Incomplete
 from mixgrid.pricing import ZERO, round_up
 from mixgrid.records import Answer
 from mixgrid.schemas import to_table
@@ -39,7 +40,7 @@ class _Wallet:
     day: date
     wallet: str = field(default_factory=lambda: secrets.token_hex(8))
     free: Decimal = ZERO
-    held: int = 0  # attempts in flight
+    held: set[str] = field(default_factory=set)  # ids of the attempts in flight
 
 
 class _Batch:
@@ -115,7 +116,7 @@ class LedgerPurse:
         self._change = threading.Condition()
         self._wallets: dict[str, _Wallet] = {}
         self._current: _Wallet | None = None
-        self._filling = False
+        self._filling = self._pulsing = False
         self._stopped = ""
         self._unwritten = False  # the last write failed: nothing more is promised until one succeeds
 
@@ -139,12 +140,14 @@ class LedgerPurse:
                 wallet = self._wallet_of_today()
                 if wallet.free >= usd:
                     wallet.free -= usd
-                    wallet.held += 1
-                    return Hold(secrets.token_hex(12), request_id, usd, wallet.day, wallet.wallet)
+                    hold = Hold(secrets.token_hex(12), request_id, usd, wallet.day, wallet.wallet)
+                    wallet.held.add(hold.hold_id)
+                    return hold
                 if self._filling:
                     self._change.wait(_LOOK_S)
                     continue
                 self._filling, need = True, usd - wallet.free
+                self._start_pulse()
             refused = self._fill(wallet, need, usd * AHEAD)
             if refused and not wait:
                 return None
@@ -181,6 +184,14 @@ class LedgerPurse:
                 if attempt.known_by == "absurd":
                     self._stop(f"a bill beyond belief came for request {entry.hold.request_id}: {attempt.usage[:200]}")
 
+    def disown(self, holds: Iterable[Hold]) -> None:
+        """They stay in their wallets, unused, until a later process settles them."""
+        with self._change:
+            for hold in holds:
+                if hold.wallet in self._wallets:
+                    self._wallets[hold.wallet].held.discard(hold.hold_id)
+            self._change.notify_all()
+
     def close(self) -> None:
         """Give back what no attempt holds."""
         self._journal.write([])
@@ -200,6 +211,26 @@ class LedgerPurse:
             self._current = _Wallet(_today())
             self._wallets[self._current.wallet] = self._current
         return self._current
+
+    def _start_pulse(self) -> None:
+        """Tell the ledger that this process lives, as long as it has wallets: who is silent is waited for no more."""
+        if not self._pulsing:
+            self._pulsing = True
+            threading.Thread(target=self._pulse, name="mixgrid-pulse", daemon=True).start()
+
+    def _pulse(self) -> None:
+        while True:
+            time.sleep(PULSE_S)
+            with self._change:
+                mine = list(self._wallets)
+                self._pulsing = bool(mine)
+            if not mine:
+                return
+            try:
+                self._authority.alive(mine)
+            except Incomplete:  # the ledger is gone, and with it whoever might wait
+                self._pulsing = False
+                return
 
     def _fill(self, wallet: _Wallet, need: Decimal, want: Decimal) -> Grant | None:
         """Ask the ledger; the refusal, if it is one."""
@@ -235,7 +266,7 @@ class LedgerPurse:
         with self._change:
             wallet = self._wallets.get(hold.wallet)
             if wallet:
-                wallet.held -= 1
+                wallet.held.discard(hold.hold_id)
                 wallet.free += hold.usd - used
                 self._change.notify_all()
         if not wallet and used < hold.usd:

@@ -20,7 +20,7 @@ from mixgrid.budget.base import Entry, Hold
 from mixgrid.engines.base import Ask, EngineSpec, GaveUp
 from mixgrid.engines.limits import Limits
 from mixgrid.engines.retry import Trouble, backoff, of_body, of_no_response, of_response, redacted, without_keys
-from mixgrid.engines.till import Reply, Till, key_of
+from mixgrid.engines.till import Reply, Till, key_of, nothing
 from mixgrid.engines.wire import Json, Wire, has_utf8, json_object
 from mixgrid.manifest import Api
 from mixgrid.records import Answer
@@ -109,11 +109,11 @@ class OpenAIEngine:
 
     async def _try(self, ask: Ask, hold: Hold) -> Answer | Trouble:
         """Send once, when it is this request's turn, and book it: as kept, where nobody can say how it went."""
-        entry, found = self._entry(ask, hold, _nothing(), LOST)
+        entry, found = self._entry(ask, hold, nothing(), LOST)
         try:
             async with self._limits.slot(_tokens(ask)) as sent_at:
                 body = self._wire.body(ask)
-                reply, trouble = (_nothing(), NOT_SENT) if self._end else await self._send(body)
+                reply, trouble = (nothing(), NOT_SENT) if self._end else await self._send(body)
                 self._heed(trouble, body, sent_at)  # before the next one takes the place
             entry, found = self._entry(ask, hold, reply, trouble)
         finally:
@@ -196,11 +196,6 @@ def _per(limit: int | None, share: int) -> float | None:
 def _tokens(ask: Ask) -> int:
     """What a request counts for in a limit of tokens per minute: providers count the most that it may answer."""
     return sum(len(m.content.encode()) for m in ask.messages) // BYTES_PER_TOKEN + ask.sampling.max_tokens
-
-
-def _nothing() -> Reply:
-    now = datetime.now(UTC)
-    return Reply(None, "", now, now)
 
 
 def _decoded(content: bytes) -> str:

@@ -22,7 +22,7 @@ from mixgrid.budget.base import Entry
 from mixgrid.engines.base import Ask, EngineSpec, GaveUp
 from mixgrid.engines.notes import Asked, Note
 from mixgrid.engines.retry import Trouble, backoff, of_no_response, of_response, redacted, without_keys
-from mixgrid.engines.till import Reply, Till, key_of
+from mixgrid.engines.till import Reply, Till, key_of, nothing
 from mixgrid.engines.wire import Json, Wire, has_utf8, json_object
 from mixgrid.errors import UserError
 from mixgrid.manifest import Api
@@ -65,22 +65,26 @@ class BatchEngine:
         found = {ask.request_id: self._wire.failed("bad_text") for ask in asks if not has_utf8(ask)}
         waiting = {ask.request_id: ask for ask in asks if ask.request_id not in found}
         tries: Counter[str] = Counter()
+        out: dict[str, Note] = {}  # by name: what this call has noted and not collected
         end = ""
         try:
             found |= {name: answer for name, answer in self._earlier().items() if name in waiting}
             while lacking := [a for n, a in waiting.items() if n not in found and tries[n] < self._api.tries]:
-                sent = self._send(lacking)
-                if not sent:
+                self._send(lacking, out)
+                if not out:
                     break  # the budget allows none of them
-                full = 0
+                full, sent = 0, list(out.values())
                 for note in sent:
                     batch = self._ended(note.batch_id)
                     found |= self._collect(note, batch)
+                    del out[note.name]
                     full += _is_full(batch)
                     tries.update(() if _is_full(batch) else list(note.asked))
                 self._queued(full < len(sent), len(lacking))
         except GaveUp as stop:
             end = str(stop)
+        finally:
+            self._till.disown(asked.hold for note in out.values() for asked in note.asked.values())
         answers = [found.get(ask.request_id) for ask in asks]
         if end:
             raise GaveUp(end, answers)
@@ -109,7 +113,7 @@ class BatchEngine:
             named = note if note.batch_id else self._notes.named(note, batch_id)
             return self._collect(named, self._ended(batch_id))
         never = Trouble("again", "the process ended before the batch was made", unbilled=True)
-        reply = _reply_of_none()
+        reply = nothing()
         self._till.book([self._till.failed(a.hold, reply, self._wire.host, never, None) for a in note.asked.values()])
         self._notes.forget(note)
         return {}
@@ -123,9 +127,8 @@ class BatchEngine:
 
     # Sending
 
-    def _send(self, asks: Sequence[Ask]) -> list[Note]:
+    def _send(self, asks: Sequence[Ask], out: dict[str, Note]) -> None:
         """Batches of those requests that the budget allows now; it may wait for the first."""
-        sent: list[Note] = []
         lines, asked, size = list[bytes](), dict[str, Asked](), 0
         whole = False
         try:
@@ -133,8 +136,8 @@ class BatchEngine:
                 line = self._line(ask)
                 if asked and (len(asked) >= self._most or size + len(line) > MOST_BYTES):
                     full, lines, asked, size = (lines, asked), [], {}, 0
-                    sent.append(self._make(*full))
-                hold = self._till.reserve(ask, wait=not asked and not sent)
+                    self._make(*full, out)
+                hold = self._till.reserve(ask, wait=not asked and not out)
                 if hold is None:
                     break  # the next ones have their turn when these are settled
                 lines.append(line)
@@ -143,11 +146,12 @@ class BatchEngine:
             whole = True
         finally:
             self._keep({} if whole else asked)
-        return [*sent, self._make(lines, asked)] if asked else sent
+        if asked:
+            self._make(lines, asked, out)
 
     def _keep(self, asked: Mapping[str, Asked]) -> None:
         """End the holds that no note tells of: an error came before it was written for sure."""
-        lost, reply = Trouble("again", "the engine failed before it was sent", unbilled=False), _reply_of_none()
+        lost, reply = Trouble("again", "the engine failed before it was sent", unbilled=False), nothing()
         for one in asked.values():
             self._till.end(self._till.failed(one.hold, reply, self._wire.host, lost, None))
 
@@ -155,19 +159,19 @@ class BatchEngine:
         request = {"custom_id": ask.request_id, "method": "POST", "url": PATH, "body": self._wire.body(ask)}
         return json.dumps(request, ensure_ascii=False).encode() + b"\n"
 
-    def _make(self, lines: Sequence[bytes], asked: Mapping[str, Asked]) -> Note:
+    def _make(self, lines: Sequence[bytes], asked: Mapping[str, Asked], out: dict[str, Note]) -> None:
         """Note, upload, make, and note the id: only a death between the last two needs the provider's list."""
         note, noted = Note(asked), False
         try:
             self._notes.write(note)
-            noted = True
+            noted, out[note.name] = True, note
         finally:
             self._keep({} if noted else asked)
         upload = ("batch.jsonl", b"".join(lines))
         file = self._patiently(lambda: self._client.files.create(file=upload, purpose="batch"))
         batch_id = self._patiently(lambda: self._made(note.name) or self._create(file.id, note.name))
         self._out.add(batch_id)
-        return self._notes.named(note, batch_id)
+        out[note.name] = self._notes.named(note, batch_id)
 
     def _create(self, file_id: str, name: str) -> str:
         batch = self._client.batches.create(
@@ -263,10 +267,6 @@ def _reply(line: Json | None, batch: Any) -> Reply:
     began, ended = _time(batch.created_at), _time(batch.completed_at or batch.expired_at or batch.cancelled_at)
     found = body if isinstance(body, dict) else None
     return Reply(_status(line), json.dumps(line) if line else "", began, ended, found)
-
-
-def _reply_of_none() -> Reply:
-    return Reply(None, "", _time(None), _time(None))
 
 
 def _trouble(line: Json | None, reply: Reply, batch: Any, proven: bool) -> Trouble:

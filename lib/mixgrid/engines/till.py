@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -37,6 +37,12 @@ class Reply:
     def latency_s(self) -> float:
         """Seconds between sending and the end of the answer."""
         return (self.ended_at - self.sent_at).total_seconds()
+
+
+def nothing() -> Reply:
+    """Of a try of which nothing came back."""
+    now = datetime.now(UTC)
+    return Reply(None, "", now, now)
 
 
 def key_of(api: Api, model: str) -> str:
@@ -99,6 +105,11 @@ class Till:
         """The same for many; all durable when this returns."""
         if self._purse and entries:
             self._purse.book(entries)
+
+    def disown(self, holds: Iterable[Hold]) -> None:
+        """Have nobody wait for these: a later process ends them."""
+        if self._purse:
+            self._purse.disown(holds)
 
     def _attempt(
         self, hold: Hold, reply: Reply, provider: str, said: str, answer: Answer | None, billed: Bill | None
