@@ -16,7 +16,7 @@ PACKAGE = ROOT / "lib" / "mixgrid"
 # Lowest first: a module imports from lower rooms, or from its own room (without cycles).
 FAMILIES = ("annotate", "corpora", "describe", "engines", "metrics", "switching", "tasks", "train")
 ROOMS = (
-    ("", "errors", "visible"),
+    ("", "errors", "hub", "visible"),
     ("schemas",),
     ("records", "languages"),
     ("store", "manifest", "yamlfile"),

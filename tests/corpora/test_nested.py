@@ -12,6 +12,17 @@ def test_an_address_or_a_time_at_the_beginning_of_a_line_is_nobody_who_speaks(li
     assert found[0].text == f"look\n{line}"
 
 
+def test_an_indented_line_goes_on_with_the_turn_and_is_nobody_who_speaks() -> None:
+    """As `tasks.base.transcript` writes a turn of several lines, so that no text can pose as a speaker."""
+    found = turns("Ana: the bill\n   Amount: 5\n   Due: monday\nBudi: oke")
+    assert [(turn.speaker, turn.text) for turn in found] == [
+        ("Ana", "the bill\nAmount: 5\nDue: monday"),
+        ("Budi", "oke"),
+    ]
+    found = turns("    Ana: the bill\n       Amount: 5\n    Budi: oke")
+    assert [(turn.speaker, turn.text) for turn in found] == [("Ana", "the bill\nAmount: 5"), ("Budi", "oke")]
+
+
 @pytest.mark.parametrize("speaker", ["Ana", "Dr. Siti B.", "7", "user_12", "أمين"])
 def test_a_name_before_a_colon_speaks(speaker: str) -> None:
     (one,) = turns(f"{speaker}: di https://x.test jam 12:30")

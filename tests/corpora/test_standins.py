@@ -62,21 +62,21 @@ def test_molweni_has_reply_links_and_unanswerable_questions(load: Load) -> None:
 
 def test_molweni_dialogues_for_description(load: Load) -> None:
     items = load("molweni-dp")
-    assert len(items) == len({i.item_id for i in items}) == 1000
+    assert len(items) == len({i.item_id for i in items}) == 995  # a turn of the other five has no speaker
     assert {len({t.speaker for t in i.turns}) for i in items} == set(range(2, 9))
     links = [t for i in items for t in i.turns if t.reply_to is not None]
-    assert len(links) == 3880 + 3911
+    assert len(links) == 3880 - 35 + 3911
 
 
 def test_id_csqa_has_five_options_whose_right_one_is_named_by_letter(load: Load) -> None:
     items = load("id-csqa")
     assert Counter((i.split, i.language) for i in items) == {
-        ("test", "id"): 1498, ("test", "su"): 1499, ("train", "id"): 300, ("train", "su"): 300
+        ("test", "id"): 1496, ("test", "su"): 1496, ("train", "id"): 300, ("train", "su"): 300
     }  # fmt: skip
     test = [i for i in items if i.split == "test"]
     release = Counter("ABCDE"[i.options.index(i.label or "")] for i in test)
     shown = Counter("ABCDE"[TASKS["dialogue-qa"].order(i).index(i.label or "")] for i in test)
     assert max(release.values()) > 2.5 * min(release.values())  # the release's key is skewed
     assert max(shown.values()) < 1.25 * min(shown.values())  # the recorded order is not
-    assert sum(len(set(i.options)) < 5 for i in test) == 5  # two options of these questions are the same
+    assert all(len(set(i.options)) == 5 for i in test)  # two options of the other five questions are the same
     assert all("Dialogue:" not in text and "\nE. " in text for text in asked("dialogue-qa", "1-shot", items))

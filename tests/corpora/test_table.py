@@ -100,9 +100,9 @@ def test_options_from_several_columns_and_from_a_nested_list(declare: Declare, w
     }
     (item,) = read(declare(write("c.jsonl", [flat]), columns=columns))
     assert (item.options, item.label, item.category) == (("ya", "tidak"), "ya", "Negation")
-    nested = {"id": "1", "q": "?", "choices": {"text": ["a", "b", "a"]}}
+    nested = {"id": "1", "q": "?", "choices": {"text": ["a", "b", "c"]}}
     columns = {"item_id": "id", "question": "q", "options": ["choices.text"]}
-    assert read(declare(write("d.jsonl", [nested]), columns=columns))[0].options == ("a", "b", "a")
+    assert read(declare(write("d.jsonl", [nested]), columns=columns))[0].options == ("a", "b", "c")
 
 
 def test_a_dialogue_in_one_cell_becomes_turns(declare: Declare, write: Write) -> None:
@@ -136,6 +136,12 @@ SPAN = {"start": 2, "end": 5, "original": "x", "translation": "two", "language":
         ({"text": None}, "empty text"),
         ({"text": ["a"]}, "a list stands where text is wanted"),
         ({"id": ""}, "no item_id"),
+        ({"id": " "}, "item_id is blank"),
+        ({"id": "a\x00b"}, "item_id 'a⟨U+0000⟩b' holds a control character"),
+        ({"source": "a\nb"}, "source_id 'a⟨U+000A⟩b' holds a control character"),
+        ({"cluster": "\u2003"}, "cluster_id is blank"),
+        ({"twin": "\x7f"}, "twin_id '⟨U+007F⟩' holds a control character"),
+        ({"lang": "ro-xx"}, "language 'ro-xx' is not known; did you mean"),
         ({"method": "randm"}, "unknown switching method 'randm'; did you mean 'random'?"),
         ({"k": "one"}, "variant 'one' is no whole number"),
         ({"k": "²"}, "variant '²' is no whole number"),
@@ -149,6 +155,12 @@ SPAN = {"start": 2, "end": 5, "original": "x", "translation": "two", "language":
         ),
         ({"d": [{"speaker": "A", "text": "x", "turn_id": 1}] * 2}, "two turns of the dialogue are '1'"),
         ({"d": [{"text": "x"}]}, "turn 0 of the dialogue lacks"),
+        ({"d": [{"speaker": " ", "text": "x"}]}, "turn 0 of the dialogue has a blank speaker"),
+        ({"d": "A: x\nB: \n"}, "turn 1 of the dialogue, by 'B', says nothing"),
+        (
+            {"d": [{"speaker": "A", "text": "x", "turn_id": "t", "reply_to": "t"}]},
+            "turn 't' of the dialogue replies to itself",
+        ),
         ({"spans": [SPAN | {"start": 3}]}, "span 3..5 does not hold 'two'"),
         ({"spans": [SPAN, SPAN]}, "span 2..5 does not hold 'two'"),
         ({"spans": "[{"}, "spans is no JSON list"),
@@ -162,7 +174,9 @@ def test_what_does_not_parse_is_named_by_file_row_and_reason(
     columns = {
         "item_id": "id", "text": "text", "switching": "method", "variant": "k", "flags": {"humorous": "funny"},
         "dialogue": "d", "spans": "spans",
+        "source_id": "source", "cluster_id": "cluster", "twin_id": "twin", "language": "lang",
     }  # fmt: skip
+    good |= {"source": "s", "cluster": "c\u200d", "twin": "", "lang": "bn-en"}
     corpus = declare(write("c.jsonl", [good, good | row]), columns=columns)
     with pytest.raises(UserError) as caught:
         read(corpus)
@@ -247,7 +261,10 @@ def test_links_make_replies_and_texts_make_mentions(declare: Declare, write: Wri
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["A", "B (x)", "#P1#"]), st.text(st.characters(exclude_characters="\r"))), min_size=1
+        st.tuples(
+            st.sampled_from(["A", "B (x)", "#P1#"]), st.text(st.characters(exclude_characters="\r")).filter(str.strip)
+        ),
+        min_size=1,
     )
 )
 def test_a_numbered_transcript_reads_back_as_the_dialogue_it_was(said: list[tuple[str, str]]) -> None:
@@ -273,12 +290,19 @@ def test_a_label_that_is_an_options_id(declare: Declare, write: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cells", "why"), [({"b": ""}, "option 2 is empty"), ({"k": "z"}, "label 'z' is none of the options")]
+    ("cells", "why"),
+    [
+        ({"b": ""}, "option 2 is empty"),
+        ({"b": "x "}, "two options are 'x '"),
+        ({"kind": "anonym"}, r"unknown category 'anonym' of a question; did you mean 'antonym'\?"),
+        ({"k": "z"}, "label 'z' is none of the options"),
+    ],
 )
 def test_an_option_that_is_not_there_is_named(declare: Declare, write: Write, cells: dict[str, str], why: str) -> None:
-    columns = {"item_id": "id", "question": "q", "options": ["a", "b"], "label": "k"}
+    columns = {"item_id": "id", "question": "q", "options": ["a", "b"], "label": "k", "category": "kind"}
+    good = {"id": "1", "q": "?", "a": "x", "b": "y", "k": "x", "kind": "negation"}
     with pytest.raises(UserError, match=why):
-        read(declare(write("c.jsonl", [{"id": "1", "q": "?", "a": "x", "b": "y", "k": "x"} | cells]), columns=columns))
+        read(declare(write("c.jsonl", [good | cells]), columns=columns))
 
 
 def test_other_answers_become_wrong_options_unless_they_overlap(declare: Declare, write: Write) -> None:

@@ -13,6 +13,7 @@
 Columns whose names a release does not publish are declared here, never guessed in code.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,13 @@ from mixgrid.errors import UserError, allowed
 from mixgrid.manifest import Frozen, Name
 from mixgrid.yamlfile import read_yaml
 
+CATEGORIES = (
+    "answerable", "antonym", "entity-swap", "impossible-condition", "mutual-exclusion", "negation", "other",
+    "unanswerable",
+)  # fmt: skip
 SWITCHING = ("dependency", "llm", "none", "phrase", "random")  # what an item's `switching` may be
+
+REMOTE = re.compile(r"[\w+-]+://|(s3|hf):", re.IGNORECASE)  # a path that starts from no folder here
 
 Scalar = Literal[
     "item_id", "source_id", "twin_id", "cluster_id", "split", "language", "switching", "variant", "text", "topic",
@@ -146,7 +153,7 @@ class Corpus:
         return f"{self.declared_in}: corpus '{self.name}'"
 
     def _located(self, path: str) -> str:
-        return path if "://" in path else str((self.declared_in.parent / Path(path).expanduser()).resolve())
+        return path if REMOTE.match(path) else str((self.declared_in.parent / Path(path).expanduser()).resolve())
 
 
 class _Catalogue(Frozen):

@@ -16,13 +16,15 @@ from mixgrid.schemas import digest
 
 
 def options(columns: Columns, values: Mapping[str, Any], item_id: str) -> tuple[str, ...]:
-    """The options as the row gives them; an empty one is an error of the row."""
+    """The options as the row gives them; an empty one, or one given twice, is an error of the row."""
     given = strings(values, columns.options)
     if columns.distractors:
         return _with_distractors(columns.distractors, values, [text for text in given if text.strip()], item_id)
     for number, text in enumerate(given, start=1):
         if not text.strip():
             raise RowError(f"option {number} is empty")
+    if twice := next((text for n, text in enumerate(given) if text.strip() in map(str.strip, given[:n])), None):
+        raise RowError(f"two options are {twice!r}, so no letter is right alone")
     return given
 
 

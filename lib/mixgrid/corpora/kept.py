@@ -27,6 +27,10 @@ def read(corpus: Corpus) -> list[Item]:
     name, _, digest = rest.strip("/").partition("/")
     if not found or not name or "/" in digest:
         raise UserError(f"{corpus.where}: key 'path': {path!r} is not STORE/corpora/NAME or STORE/corpora/NAME/DIGEST")
+    if "://" in root and not root.startswith("s3://"):
+        raise UserError(
+            f"{corpus.where}: key 'path': a snapshot lies in a folder or under s3://bucket, not at {path!r}"
+        )
     try:
         store = Store.open(root)
         items = load(store, name, digest or _only(corpus, store, name))

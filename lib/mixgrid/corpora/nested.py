@@ -1,6 +1,7 @@
 r"""Cells that hold a structure: dialogues and replaced spans.
 
-dialogue   "Ani: kamu where?\nBudi: di rumah, @Ani"      → two turns; a line without a speaker goes on with the turn
+dialogue   "Ani: kamu where?\nBudi: di rumah, @Ani"      → two turns; a line without a speaker goes on with the turn,
+                                                       and so does one that is indented by three more than the first
            "1. Ani: kamu where?\n2. Budi (reply to 1): …" → the same with a reply, as `tasks.base.transcript` writes it
            [{"speaker": "Ani", "text": "kamu where?"}, {"speaker": "Budi", "text": "…", "reply_to": "0"}]
 spans      [{"start": 11, "end": 19, "original": "promis", "translation": "promised", "language": "en"}]
@@ -35,6 +36,7 @@ def turns(value: Any, replies: Any = None) -> tuple[Turn, ...]:
     if not found:
         raise RowError("empty dialogue")
     found = _linked(found, _list("replies", replies))
+    _refuse_blanks(found)
     _refuse_loose_ends(found)
     return tuple(found)
 
@@ -60,6 +62,14 @@ def _mentions(text: str, speakers: set[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in _MENTION.findall(text) if name in speakers))
 
 
+def _refuse_blanks(found: list[Turn]) -> None:
+    for number, turn in enumerate(found):
+        if not turn.speaker.strip():
+            raise RowError(f"turn {number} of the dialogue has a blank speaker")
+        if not turn.text.strip():
+            raise RowError(f"turn {number} of the dialogue, by {turn.speaker!r}, says nothing")
+
+
 def _refuse_loose_ends(found: list[Turn]) -> None:
     ids = [turn.turn_id for turn in found]
     for turn in found:
@@ -67,6 +77,8 @@ def _refuse_loose_ends(found: list[Turn]) -> None:
             raise RowError(f"two turns of the dialogue are {turn.turn_id!r}")
         if turn.reply_to is not None and turn.reply_to not in ids:
             raise RowError(f"turn {turn.turn_id!r} of the dialogue replies to {turn.reply_to!r}, which is no turn")
+        if turn.reply_to == turn.turn_id:
+            raise RowError(f"turn {turn.turn_id!r} of the dialogue replies to itself")
 
 
 def _numbered(text: str) -> list[Turn]:
@@ -85,12 +97,16 @@ def _numbered(text: str) -> list[Turn]:
 
 def _lines(text: str) -> list[Turn]:
     spoken: list[tuple[str, str]] = []
-    for line in text.split("\n"):
-        match = _SPEAKER.fullmatch(line.removesuffix("\r"))
+    lines = text.split("\n")
+    first = next((line for line in lines if line.strip()), "")
+    deeper = first[: len(first) - len(first.lstrip())] + "   "
+    for line in lines:
+        indented = bool(spoken) and line.startswith(deeper)
+        match = None if indented else _SPEAKER.fullmatch(line.removesuffix("\r"))
         if match:
             spoken.append((match["speaker"], match["text"]))
         elif spoken:
-            spoken[-1] = (spoken[-1][0], f"{spoken[-1][1]}\n{line}")
+            spoken[-1] = (spoken[-1][0], f"{spoken[-1][1]}\n{line.removeprefix(deeper)}")
         elif line.strip():
             raise RowError(f"the dialogue begins without a speaker: {line[:40]!r}")
     return _mentioned([Turn(str(number), *turn) for number, turn in enumerate(spoken)])

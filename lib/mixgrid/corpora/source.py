@@ -4,10 +4,12 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from mixgrid.corpora.catalogue import Corpus
+from mixgrid import hub
+from mixgrid.corpora.catalogue import REMOTE, Corpus
 from mixgrid.errors import UserError
 from mixgrid.store import NotFound, Store, StoreError
 
+_OBJECT = re.compile(r"s3://[^/]+/(.*[^/])")
 _HUB = re.compile(r"hf://datasets/(?P<repo>[^/@]+/[^/@]+)(?:@(?P<revision>[^/]+))?/(?P<file>.+)")
 
 
@@ -17,8 +19,11 @@ def fetch(corpus: Corpus, path: str) -> bytes:
         return _read(corpus, path, _from_hub(corpus, path))
     if path.startswith("s3://"):
         return _from_s3(corpus, path)
-    if "://" in path:
-        raise UserError(f"{corpus.where}: path {path!r} is neither a file, s3://bucket/key nor hf://datasets/…")
+    if REMOTE.match(path):
+        raise UserError(
+            f"{corpus.where}: key 'path': {path!r} is neither a file, an object s3://bucket/key nor a hub's file "
+            "hf://datasets/ORG/NAME@COMMIT/FILE"
+        )
     return _read(corpus, path, Path(path))
 
 
@@ -32,6 +37,10 @@ def _read(corpus: Corpus, named: str, path: Path) -> bytes:
 
 
 def _from_s3(corpus: Corpus, path: str) -> bytes:
+    if not _OBJECT.fullmatch(path):
+        raise UserError(
+            f"{corpus.where}: key 'path': {path!r} names no object; write s3://bucket/key, the key to its end"
+        )
     folder, _, name = path.rpartition("/")
     try:
         return Store.open(folder).get(name)
@@ -47,16 +56,27 @@ def _from_hub(corpus: Corpus, path: str) -> Path:
     revision = unquote(match["revision"] or "") if match else ""
     if match is None or revision in ("", "COMMIT", "main", "master"):
         raise UserError(
-            f"{corpus.where}: path {path!r} must pin a revision: hf://datasets/ORG/NAME@COMMIT/FILE; "
+            f"{corpus.where}: key 'path': {path!r} must pin a revision: hf://datasets/ORG/NAME@COMMIT/FILE; "
             "the commit stands on the data set's page under `Files and versions`, `History`"
         )
     from huggingface_hub import hf_hub_download  # imports an HTTP stack that local corpora have no use for
     from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        return Path(hf_hub_download(match["repo"], match["file"], repo_type="dataset", revision=revision))
+        return Path(
+            hf_hub_download(
+                match["repo"],
+                match["file"],
+                repo_type="dataset",
+                revision=revision,
+                local_files_only=not hub.reachable(),
+            )
+        )
     except LocalEntryNotFoundError as error:
-        raise UserError(f"{corpus.where}: {path} is not in the local cache, and the hub cannot be reached") from error
+        raise UserError(
+            f"{corpus.where}: {path} is not in the local cache, and the hub cannot be reached; "
+            "connect this machine, or download the file elsewhere and let `path` name it"
+        ) from error
     except EntryNotFoundError:
         raise _absent(corpus, path) from None
     except (HfHubHTTPError, HFValidationError) as error:
@@ -67,6 +87,9 @@ def _from_hub(corpus: Corpus, path: str) -> Path:
 
 
 def _absent(corpus: Corpus, path: str) -> UserError:
-    return UserError(
-        f"{corpus.where}: {path} is not there. {corpus.entry.obtain or 'Put the file there or mend `path`'}"
-    )
+    remedy = "Mend `path`" if path.startswith("hf://") else "Put the file there or mend `path`"
+    return UserError(f"{corpus.where}: {_noun(path)} {path} is not there. {corpus.entry.obtain or remedy}")
+
+
+def _noun(path: str) -> str:
+    return "the object" if path.startswith("s3://") else "the hub's file" if path.startswith("hf://") else "the file"

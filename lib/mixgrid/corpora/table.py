@@ -8,13 +8,15 @@
 import difflib
 import sys
 import typing
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from mixgrid.corpora.base import BadRow, RowError, settle
 from mixgrid.corpora.catalogue import (
+    CATEGORIES,
     SWITCHING,
     Columns,
     Corpus,
@@ -30,8 +32,10 @@ from mixgrid.corpora.nested import spans, turns
 from mixgrid.corpora.rows import FileBytes, Row, format_of, rows
 from mixgrid.corpora.source import fetch
 from mixgrid.errors import UserError, allowed
+from mixgrid.languages import language
 from mixgrid.records import Flag, Item, Turn
 from mixgrid.schemas import digest
+from mixgrid.visible import visible
 
 _UNIQUE = ("item_id", "question", "text")  # fields whose values are seldom another item's too
 
@@ -105,10 +109,10 @@ def _item(mapping: _Map, row: Row) -> Item:
         corpus=mapping.corpus.name,
         item_id=item_id,
         source_id=source_id,
-        twin_id=_scalar(mapping, "twin_id", values),
-        cluster_id=_scalar(mapping, "cluster_id", values) or source_id,
+        twin_id=_identity("twin_id", _scalar(mapping, "twin_id", values)),
+        cluster_id=_identity("cluster_id", _scalar(mapping, "cluster_id", values)) or source_id,
         split=_required(mapping, "split", values),
-        language=_required(mapping, "language", values),
+        language=_language(_required(mapping, "language", values)),
         switching=_switching(_scalar(mapping, "switching", values) or "none"),
         variant=_variant(_scalar(mapping, "variant", values) or "0"),
         text=text,
@@ -116,7 +120,7 @@ def _item(mapping: _Map, row: Row) -> Item:
         topic=_scalar(mapping, "topic", values),
         question=_required(mapping, "question", values) if columns.question else _scalar(mapping, "question", values),
         options=choice,
-        category=_scalar(mapping, "category", values),
+        category=_category(columns, _scalar(mapping, "category", values)),
         label=right(columns, values, choice, label),
         flags=tuple(Flag(name, yes_no(name, get(values, column))) for name, column in columns.flags.items()),
         references=tuple(r for r in strings(values, columns.references) if r.strip()),
@@ -128,18 +132,46 @@ def _item(mapping: _Map, row: Row) -> Item:
 
 def _id(mapping: _Map, row: Row) -> str:
     if mapping.columns.item_id:
-        return mapping.source.prefix + _required(mapping, "item_id", row.values)
+        return mapping.source.prefix + str(_identity("item_id", _required(mapping, "item_id", row.values)))
     return f"{mapping.prefix}{row.number - 1}"
 
 
 def _source(mapping: _Map, values: Mapping[str, Any]) -> str | None:
-    source_id = _scalar(mapping, "source_id", values)
+    source_id = _identity("source_id", _scalar(mapping, "source_id", values))
     return mapping.source.prefix + source_id if source_id else None
 
 
 def _dialogue_id(said: tuple[Turn, ...]) -> str:
     """The identity of a dialogue that the release repeats beside each of its questions, without a name."""
     return f"dialogue-{digest([astuple(turn) for turn in said])[:16]}"
+
+
+def _identity(field: str, value: str | None) -> str | None:
+    """An id as it stands; a blank one, or one that no terminal, file name or table could show, is refused."""
+    if value is not None and not value.strip():
+        raise RowError(f"{field} is blank")
+    if value and not value.isprintable() and any(unicodedata.category(char) == "Cc" for char in value):
+        raise RowError(f"{field} {visible(value)!r} holds a control character")
+    return value
+
+
+@cache
+def _language(tag: str) -> str:
+    """A tag that languages.py knows, alone or in a combination."""
+    try:
+        language(tag)
+    except UserError as error:
+        raise RowError(f"{error} (or map it: `values.language`)") from None
+    return tag
+
+
+def _category(columns: Columns, name: str | None) -> str | None:
+    """The kind of a question; a text's may be any."""
+    if columns.question and name is not None and name not in CATEGORIES:
+        raise RowError(
+            f"unknown category {name!r} of a question; {allowed(name, CATEGORIES)} (or map it: `values.category`)"
+        )
+    return name
 
 
 def _scalar(mapping: _Map, field: Scalar, values: Mapping[str, Any]) -> str | None:

@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from mixgrid import hub
 from mixgrid.errors import UserError
 from mixgrid.languages import TOKENIZER, words
 from mixgrid.schemas import digest
@@ -38,12 +39,16 @@ class TokenCounter:
 def _load(name: str) -> Any:
     try:
         tokenizers = import_module("transformers").AutoTokenizer
-        loaded = tokenizers.from_pretrained(name)
+        here = Path(name).is_dir() or not hub.reachable()
+        loaded = tokenizers.from_pretrained(name, local_files_only=here)
     except ImportError as error:
         raise UserError(f"--tokenizer {name!r} needs transformers; run scripts/setup, or use 'words'") from error
     except (OSError, ValueError) as error:
-        raise UserError(
-            f"--tokenizer {name!r} cannot be read: {error}; give 'words', a folder or a hub name"
-        ) from error
+        why = (
+            str(error).split("\n", 1)[0]
+            if Path(name).is_dir() or hub.reachable()
+            else ("it is no folder, it is not in the local cache, and the hub cannot be reached")
+        )
+        raise UserError(f"--tokenizer {name!r} cannot be read: {why}; give 'words', a folder or a hub name") from error
     loaded.model_max_length = 1 << 30  # a dialogue is counted whole; nothing is fed to a model
     return loaded
