@@ -8,7 +8,7 @@ What an unparsed or a failed answer counts as is a named policy (`base.Policies`
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import cast
 
 import numpy as np
@@ -45,7 +45,7 @@ class Confusion:
         """True positives of each class."""
         return cast(Array, np.diagonal(self.table, axis1=-2, axis2=-1))
 
-    @property
+    @cached_property
     def gold(self) -> Array:
         """Items of each class."""
         return cast(Array, self.table.sum(axis=-1) + self.lost)
@@ -54,6 +54,11 @@ class Confusion:
     def named(self) -> Array:
         """Answers that name each class."""
         return cast(Array, self.table.sum(axis=-2))
+
+    @property
+    def f1(self) -> Array:
+        """2 TP / (2 TP + FP + FN) of each class, 0 where that is 0 / 0."""
+        return ratio(2 * self.right, self.gold + self.named, empty=0.0)
 
 
 def table_of(stats: Array) -> Array:
@@ -82,14 +87,13 @@ def recall(stats: Array, policies: Policies) -> Array:
 
 def f1(stats: Array, policies: Policies) -> Array:
     """(..., C): 2 TP / (2 TP + FP + FN), 0 where that is 0 / 0."""
-    confusion = Confusion.of(stats, policies)
-    return ratio(2 * confusion.right, confusion.gold + confusion.named, empty=0.0)
+    return Confusion.of(stats, policies).f1
 
 
 def macro_f1(stats: Array, policies: Policies) -> Array:
     """Unweighted mean of the classes' F1, absent classes too; NaN only where there are no rows."""
-    value = f1(stats, policies).mean(axis=-1)
-    return np.where(Confusion.of(stats, policies).gold.sum(axis=-1) > 0, value, np.nan)
+    confusion = Confusion.of(stats, policies)
+    return np.where(confusion.gold.sum(axis=-1) > 0, confusion.f1.mean(axis=-1), np.nan)
 
 
 def error_rate(stats: Array, gold: int, kind: str) -> Array:

@@ -158,12 +158,9 @@ def _refusal(value: float, clusters: int, finite: int, draws: int) -> str:
 
 
 def _intervals(sample: _Sample) -> dict[str, Interval]:
-    draws, value, z = sample.draws, sample.value, scaling(sample.draws, sample.left_out).z()
-    return {
-        "bca": bca(draws, value, sample.left_out, z),
-        "percentile": percentile(draws, z),
-        "shifted": shifted(draws, value, z),
-    }
+    """Of a value that stands alone."""
+    draws, z = sample.draws, scaling(sample.draws, sample.left_out).z()
+    return {"bca": bca(draws, sample.value, sample.left_out, z), "percentile": percentile(draws, z)}
 
 
 def _varies(sample: _Sample) -> bool:
@@ -198,7 +195,8 @@ def _compare(run: _Run, pair: Pair) -> Outcome:
 
 def _about(sample: _Sample) -> Outcome:
     """What every compared pair carries, whichever test gives its p. The interval is the one that agrees with p."""
-    se, ends = jackknife_error(sample.left_out), _intervals(sample)
+    se, z = jackknife_error(sample.left_out), scaling(sample.draws, sample.left_out).z()
+    ends = {**_intervals(sample), "shifted": shifted(sample.draws, sample.value, z)}
     effects = {"se": se, "bootstrap_sd": float(np.std(sample.draws, ddof=1)), "mde80": mde_from_error(se)}
     return Outcome(METHOD, estimate=sample.value, interval=ends["shifted"], effects=effects, intervals=ends)
 

@@ -89,9 +89,9 @@ def second_moment(item_statistics: Floats) -> Floats:
 def design_effect(cluster_statistics: Floats, moment: Floats, rows: int, slope: Floats) -> DesignEffect | None:
     """Variance by clusters over variance as if rows were independent, both of the linearised metric.
 
-    `cluster_statistics` (K, F): sums by cluster; `moment`: `second_moment` of the rows; `slope`: `gradient` of the metric
-    at the sum of all. None where it is undefined (one cluster, one row, no variation). For a difference of two cells,
-    put their statistics side by side.
+    `cluster_statistics` (K, F): sums by cluster; `moment`: `second_moment` of the rows; `slope`: the `gradient` of the
+    metric at the sum of all. None where it is undefined (one cluster, one row, no variation). For a difference of two
+    cells, put their statistics side by side.
     """
     filled = cluster_statistics[np.any(cluster_statistics != 0, axis=1)]
     clusters = len(filled)
