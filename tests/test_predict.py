@@ -145,6 +145,16 @@ def test_equal_requests_of_a_grid_are_asked_once_and_are_rows_of_each(tmp_path: 
     assert sum(row.reused_from is None for row in predictions(grid)) == 12
 
 
+def test_equal_requests_of_two_slices_are_asked_once_and_are_rows_of_each_in_one_call(tmp_path: Path) -> None:
+    corpora = [{"name": "mini"}, {"name": "mini", "split": "train"}]  # whose only item has the text of another one
+    grid = open_grid(tmp_path, sampling=[{"temperature": 0}], corpora=corpora, resources={"toy": {"batch_size": 4}})
+    outcome = predict(grid)
+    assert told(outcome) == (26, 26, 0, 24, 2, 1)
+    rows = [row for row in predictions(grid) if row.item_id in ("old", "s0-ro")]
+    assert len({row.request_id for row in rows}) == 1
+    assert sorted(row.reused_from is None for row in rows) == [False, False, False, True]
+
+
 def test_two_models_and_a_regional_one_side_by_side_in_one_store(tmp_path: Path) -> None:
     models = {"two": {**TOY, "checkpoint": "two", "languages": ["ro-en"]}}
     grid = open_grid(tmp_path, models=models, asked=["toy", "two"])

@@ -9,7 +9,7 @@ Anything may be killed at any time; the same call goes on and repeats at most wh
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
@@ -201,18 +201,30 @@ def _answer_model(
         watch(model, tally["asked"], None)
         for receipt in pool.answer(refs):
             watch(model, tally["asked"], receipt)
+    if tally["twice"]:
+        now = answered(grid.store, listing(grid.store, grid.manifest.namespace).whole, model)
+        for corpus, task in _folders(grid):
+            for found in _pending_of(grid, (corpus, task, model), now):
+                tally["copied"] += _copied(grid, now, found)
     return tally["asked"], tally["copied"]
 
 
 def _blocks(grid: Grid, model: str, have: Answered, tally: Counter[str]) -> Iterator[list[Work]]:
-    """One model's pending work in blocks, copying on the way what is paid for. A block's part lies in one folder."""
-    size = grid.resources(model).batch_size
-    for corpus, task in dict.fromkeys((run.corpus, run.task) for run in grid.runs):
+    """One model's pending work in blocks, copying on the way what is paid for. A block's part lies in one folder.
+
+    A chunk asks equal requests once; what an earlier chunk or corpus asks already is counted as asked `twice`, and left
+    to be copied afterwards: in two blocks it would be bought twice.
+    """
+    size, seen = grid.resources(model).batch_size, set[bytes]()
+    for corpus, task in _folders(grid):
         waiting: list[Work] = []
         for found in _pending_of(grid, (corpus, task, model), have):
-            tally["copied"] += sum(_copy(grid, have, n, requests) for n, requests in found.copies.items())
-            tally["asked"] += sum(len(work.targets) for work in found.work.values())
-            waiting += found.work.values()
+            tally["copied"] += _copied(grid, have, found)
+            new = [work for request_id, work in found.work.items() if bytes.fromhex(request_id) not in seen]
+            seen.update(bytes.fromhex(work.request_id) for work in new)
+            tally["twice"] += len(found.work) - len(new)
+            tally["asked"] += sum(len(work.targets) for work in new)
+            waiting += new
             while len(waiting) > size:  # a full block is handed on at once, so that memory is bounded by a chunk
                 yield waiting[:size]
                 waiting = waiting[size:]
@@ -220,11 +232,21 @@ def _blocks(grid: Grid, model: str, have: Answered, tally: Counter[str]) -> Iter
             yield waiting
 
 
+def _folders(grid: Grid) -> Iterable[tuple[str, str]]:
+    """Each corpus and task, as its parts lie together."""
+    return dict.fromkeys((run.corpus, run.task) for run in grid.runs)
+
+
 def _pending_of(grid: Grid, key: tuple[str, str, str], have: Answered) -> Iterator[Pending]:
     for group in grid.groups:
         runs = [run for run in group.runs if (run.corpus, run.task, run.model) == key]
         if runs:
             yield from pending(grid, group, runs, have)
+
+
+def _copied(grid: Grid, have: Answered, found: Pending) -> int:
+    """Copy what a chunk need not ask; how many rows."""
+    return sum(_copy(grid, have, part, requests) for part, requests in found.copies.items())
 
 
 def _copy(grid: Grid, have: Answered, part: int, requests: list[Request]) -> int:
