@@ -1,16 +1,21 @@
 """A bad manifest is one message with file, key, value and what would be right; a good one is frozen as written."""
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from mixgrid.errors import UserError
+from mixgrid.generate.recipe import Recipe
 from mixgrid.manifest import Manifest, Resources, SamplingFields, load, load_models, model_entry
+from mixgrid.nightly.manifest import NightManifest
 from mixgrid.records import Sampling
 from mixgrid.schemas import digest
+from mixgrid.yamlfile import read_yaml
 
 GOOD = "name: g\ncorpora: [{name: mini}]\ntasks: [satire]\nmodels: [toy]\nsettings: [zero-shot]\nseeds: [1, 2]\n"
 
@@ -101,17 +106,17 @@ def test_an_unknown_key_at_any_depth_gets_the_nearest_and_all_allowed(
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("top_k: 0.2", "key 'sampling.0.top_k': 0.2 is not right: Input should be a valid integer"),
-        ("top_k: 0", "key 'sampling.0.top_k': 0 is not right: Input should be greater than or equal to 1"),
-        ("temperature: -1", "'sampling.0.temperature': -1 is not right: Input should be greater than or equal to 0"),
+        ("top_k: 0.2", "key 'sampling.0.top_k': 0.2 is not right: it should be a valid integer"),
+        ("top_k: 0", "key 'sampling.0.top_k': 0 is not right: it should be greater than or equal to 1"),
+        ("temperature: -1", "'sampling.0.temperature': -1 is not right: it should be greater than or equal to 0"),
         ("temperature: .nan", "'sampling.0.temperature': nan is not right"),
-        ("temperature: .inf", "'sampling.0.temperature': inf is not right: Input should be less than or equal to 2"),
-        ("temperature: '1'", "'sampling.0.temperature': '1' is not right: Input should be a valid number"),
-        ("top_p: 0", "'sampling.0.top_p': 0 is not right: Input should be greater than 0"),
-        ("min_p: 1.5", "'sampling.0.min_p': 1.5 is not right: Input should be less than or equal to 1"),
-        ("max_tokens: 0", "'sampling.0.max_tokens': 0 is not right: Input should be greater than or equal to 1"),
-        ("max_tokens: yes", "'sampling.0.max_tokens': True is not right: Input should be a valid integer"),
-        ("repetition_penalty: 0", "'sampling.0.repetition_penalty': 0 is not right: Input should be greater than 0"),
+        ("temperature: .inf", "'sampling.0.temperature': inf is not right: it should be less than or equal to 2"),
+        ("temperature: '1'", "'sampling.0.temperature': '1' is not right: it should be a valid number"),
+        ("top_p: 0", "'sampling.0.top_p': 0 is not right: it should be greater than 0"),
+        ("min_p: 1.5", "'sampling.0.min_p': 1.5 is not right: it should be less than or equal to 1"),
+        ("max_tokens: 0", "'sampling.0.max_tokens': 0 is not right: it should be greater than or equal to 1"),
+        ("max_tokens: yes", "'sampling.0.max_tokens': True is not right: it should be a valid integer"),
+        ("repetition_penalty: 0", "'sampling.0.repetition_penalty': 0 is not right: it should be greater than 0"),
         ("regex: '('", "key 'sampling.0.regex': '(' is not right: "),
         ("stop: ['']", "'sampling.0.stop.0': '' is not right: String should have at least 1 character"),
     ],
@@ -125,7 +130,7 @@ def test_a_sampling_value_that_cannot_be_is_refused(file: Path, text: str, says:
     [
         ("seeds: [1, 2]", "seeds: [1, 1]", "key 'seeds': '1' stands there twice; keep one"),
         ("seeds: [1, 2]", "seeds: []", "key 'seeds': [] is not right"),
-        ("seeds: [1, 2]", "seeds: [-1]", "key 'seeds.0': -1 is not right: Input should be greater than or equal to 0"),
+        ("seeds: [1, 2]", "seeds: [-1]", "key 'seeds.0': -1 is not right: it should be greater than or equal to 0"),
         ("seeds: [1, 2]", "seeds: [2147483648]", "key 'seeds.0': 2147483648 is not right"),
         ("seeds: [1, 2]", "seeds: [yes]", "key 'seeds.0': True is not right"),
         ("models: [toy]", "models: [toy, toy]", "key 'models': 'toy' stands there twice"),
@@ -134,8 +139,12 @@ def test_a_sampling_value_that_cannot_be_is_refused(file: Path, text: str, says:
             "{name: mini}, {name: mini}",
             "key 'corpora': \"name='mini' split='test'\" stands there twice",
         ),
-        ("tasks: [satire]", "tasks: satire", "key 'tasks': 'satire' is not right: Input should be a valid list"),
+        ("tasks: [satire]", "tasks: satire", "key 'tasks': 'satire' is not right: it should be a valid list"),
         ("tasks: [satire]\n", "", "key 'tasks' is missing; add it"),
+        ("seeds: [1, 2]", f"seeds: {list(range(1001))}", "... is not right: name at most 1000, not 1001"),
+        ("seeds: [1, 2]", "seeds: []", "key 'seeds': [] is not right: name at least 1"),
+        ("{name: mini}", "mini", "key 'corpora.0': 'mini' is not right: write keys and values below it"),
+        ("name: g\n", "name: a b\n", "key 'name': 'a b' is not right: write a name of letters, digits and . _ -"),
         ("name: g\n", "name: g\nname: h\n", "key 'name' stands there twice"),
         ("name: mini", "name: mini, name: other", "key 'name' stands there twice"),
     ],
@@ -163,6 +172,54 @@ def test_a_value_of_several_possible_kinds_gets_one_sentence(tmp_path: Path) -> 
     with pytest.raises(UserError) as caught:
         load_models(file)
     assert "key 'models.m.engine_args.a': {'b': 1} is not right" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ("price: 4", "key 'models.m.price': 4 is not right: write keys and values below it; or: it should be 'free'"),
+        ("price: {input: 1}", "key 'models.m.price.output' is missing; add it (see README)"),
+        ("price: {input: x, output: 1}", "key 'models.m.price.input': 'x' is not right: it is no number"),
+        ("chat_template: none.jinja", "'none.jinja' is not right: no readable file beside models.yaml (No such file"),
+    ],
+)
+def test_no_sentence_speaks_of_pydantic(tmp_path: Path, entry: str, says: str) -> None:
+    file = tmp_path / "models.yaml"
+    file.write_text(f"models: {{m: {{engine: openai, checkpoint: c, context_length: 99, {entry}}}}}", "utf-8")
+    with pytest.raises(UserError) as caught:
+        load_models(file)
+    assert str(caught.value).startswith(f"{file}: ")
+    assert says in str(caught.value)
+    assert not re.search(
+        r"instance of|Value error|literal|Entry|\[key\]|after validation|Errno|pydantic", str(caught.value)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "says"),
+    [
+        ("grid: smoke.yaml", Manifest, "this file is a nightly job (it has the key 'grid'), not a grid; "
+                                       "give it to `mixgrid nightly`"),
+        ("name: x\ncorpus: y\nmodel: z", Manifest, "a recipe of a corpus (it has the key 'corpus'), not a grid; "
+                                                   "give it to `mixgrid generate`"),
+        ("rules: []", Manifest, "this file is a policy"),
+        ("models: {}", Manifest, "a catalogue of models (it has the key 'models'), not a grid; it stands beside"),
+        (GOOD, NightManifest, "a grid (it has the key 'tasks'), not a nightly job; give it to `mixgrid plan`"),
+        ("grid: smoke.yaml", Recipe, "not a recipe of a corpus; give it to `mixgrid nightly`"),
+        ("", NightManifest, "the file is empty; it must hold keys such as `grid:` (see README)"),
+        ("", Recipe, "the file is empty; it must hold keys such as `name:` and `corpus:`"),
+        ("", Manifest, "the file is empty; it must hold keys such as `name:` and `corpora:`"),
+    ],
+)  # fmt: skip
+def test_a_file_of_another_kind_says_which_command_takes_it(
+    tmp_path: Path, text: str, kind: type[BaseModel], says: str
+) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text(text, "utf-8")
+    with pytest.raises(UserError) as caught:
+        read_yaml(file, kind)
+    assert says in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -28,6 +28,7 @@ from mixgrid.records import Sampling
 from mixgrid.yamlfile import read_yaml
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]  # safe in a store key
+MOST_SEEDS = 1000  # each is a run with its own frozen plan; nobody has wanted more than a few dozen
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 
 
@@ -36,7 +37,7 @@ def _decimal(value: object) -> object:
     try:
         return Decimal(str(value)) if isinstance(value, int | float | str) and not isinstance(value, bool) else value
     except InvalidOperation:
-        raise ValueError("no number") from None
+        raise ValueError("it is no number") from None
 
 
 Number = Annotated[Decimal, BeforeValidator(_decimal), Field(ge=0, allow_inf_nan=False)]
@@ -166,7 +167,8 @@ class ModelEntry(Frozen):
         try:
             return Path(info.context, Path(name).expanduser()).read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"no UTF-8 file beside models.yaml ({error})") from None
+            why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            raise ValueError(f"no readable file beside models.yaml ({why}); mend the path") from None
 
 
 class Resources(Frozen):
@@ -254,7 +256,7 @@ class Manifest(Frozen):
     settings: Annotated[list[str], Field(min_length=1)]
     languages: list[str] | None = None
     switching: list[str] | None = None
-    seeds: Annotated[list[Seed], Field(min_length=1)]
+    seeds: Annotated[list[Seed], Field(min_length=1, max_length=MOST_SEEDS)]
     leave_out: list[LeaveOut] = []
     sampling: list[SamplingOverride] = []
     store: str | None = None

@@ -5,6 +5,7 @@
 Pydantic stays behind this door: its errors name types and positions, and people want the key, their value and a remedy.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +20,8 @@ M = TypeVar("M", bound=BaseModel)
 
 def read_yaml(path: str | Path, kind: type[M]) -> M:
     """A YAML file as a frozen object of `kind`; anything wrong is one UserError with file, key, value and remedy."""
-    data = _yaml(Path(path))
+    data = _yaml(Path(path), kind)
+    _refuse_another(Path(path), kind, data)
     try:
         return kind.model_validate(data, context=Path(path).parent)
     except ValidationError as error:
@@ -27,6 +29,47 @@ def read_yaml(path: str | Path, kind: type[M]) -> M:
             _folded(data, error.errors()), key=lambda e: e["type"] != "extra_forbidden"
         )  # a slip comes first
         raise UserError("\n".join(_sentence(Path(path), kind, e) for e in found[:5])) from None
+
+
+def plain(error: ErrorDetails) -> str:
+    """What pydantic finds wrong with a value, in the words of somebody who knows YAML and no Python."""
+    context = error.get("ctx", {})
+    match error["type"]:
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return "write keys and values below it"
+        case "string_pattern_mismatch":
+            return "write a name of letters, digits and . _ -, at most 100 of them, that begins with a letter or digit"
+        case "too_short":
+            return f"name at least {context['min_length']}"
+        case "too_long":
+            return f"name at most {context['max_length']}, not {context['actual_length']}"
+        case _:
+            return error["msg"].removeprefix("Value error, ").replace("Input should be", "it should be")
+
+
+# The key by which each kind of file is known, what it is, and who takes it.
+_KINDS = {
+    "grid": ("a nightly job", "give it to `mixgrid nightly`"),
+    "corpus": ("a recipe of a corpus", "give it to `mixgrid generate`"),
+    "rules": ("a policy", "give it to `mixgrid gate MANIFEST --policy`"),
+    "tasks": ("a grid", "give it to `mixgrid plan`, `run`, `reduce` and their like"),
+    "models": ("a catalogue of models", "it stands beside a manifest and is never given to a command"),
+    "corpora": ("a catalogue of corpora", "it stands beside a manifest and is never given to a command"),
+}
+
+
+def _kind(keys: Mapping[str, Any]) -> str:
+    """A grid has lists under `models` and `corpora`, a catalogue has entries by name."""
+    found = (key for key in _KINDS if key in keys)
+    return next((key for key in found if key not in ("models", "corpora") or not isinstance(keys[key], list)), "")
+
+
+def _refuse_another(path: Path, kind: type[BaseModel], data: dict[str, Any]) -> None:
+    """UserError where the file is whole, but of another kind than is wanted here."""
+    found, wanted = _kind(data), _kind(kind.model_fields)
+    if found and wanted and found != wanted and wanted not in data:
+        what, remedy = _KINDS[found]
+        raise UserError(f"{path}: this file is {what} (it has the key '{found}'), not {_KINDS[wanted][0]}; {remedy}")
 
 
 class _UniqueLoader(yaml.SafeLoader):
@@ -41,7 +84,7 @@ class _UniqueLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _yaml(path: Path) -> dict[str, Any]:
+def _yaml(path: Path, kind: type[BaseModel]) -> dict[str, Any]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -53,30 +96,36 @@ def _yaml(path: Path) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date such as 2026-13-45
         raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(data, dict) or not data:
-        kind = "empty" if not data else f"a {type(data).__name__}"
-        raise UserError(f"{path}: the file is {kind}; it must hold keys such as `name:` and `models:` (see README)")
+        what = "empty" if not data else f"a {type(data).__name__}"
+        keys = " and ".join(f"`{name}:`" for name, field in list(kind.model_fields.items())[:2] if field.is_required())
+        raise UserError(f"{path}: the file is {what}; it must hold keys such as {keys} (see README)")
     return data
 
 
 def _folded(data: Any, errors: list[ErrorDetails]) -> list[ErrorDetails]:
-    """One error where pydantic gives one for each type that a value may have, under a key that the file lacks."""
+    """One error where pydantic gives one for each kind that a value may be of, at the key that the file has."""
     found: dict[tuple[int | str, ...], ErrorDetails] = {}
     for error in errors:
-        loc = error["loc"]
-        if error["type"].endswith("_type") and not _is_key(data, loc):
-            loc = loc[:-1]
-        others = f"{found[loc]['msg']}; or: " if loc in found else ""
-        found[loc] = {**error, "loc": loc, "msg": others + error["msg"]}
-    return list(found.values())
+        loc = _place(data, error)
+        says = plain(error)
+        if loc in found and says not in found[loc]["msg"]:
+            says = f"{found[loc]['msg']}; or: {says}"
+        found[loc] = {**error, "loc": loc, "msg": says}
+    inner = {loc[:n] for loc in found for n in range(len(loc))}
+    return [error for loc, error in found.items() if loc not in inner]
 
 
-def _is_key(data: Any, loc: tuple[int | str, ...]) -> bool:
-    for part in loc:
+def _place(data: Any, error: ErrorDetails) -> tuple[int | str, ...]:
+    """Where the error is, without the names of kinds that pydantic puts between the file's keys."""
+    kept: list[int | str] = []
+    for part in error["loc"]:
         try:
             data = data[part]
         except (TypeError, LookupError):
-            return False
-    return True
+            continue
+        kept.append(part)
+    lacks = error["type"] == "missing"
+    return (*kept, error["loc"][-1]) if lacks else tuple(kept)
 
 
 def _sentence(path: Path, kind: type[BaseModel], error: ErrorDetails) -> str:
@@ -85,7 +134,7 @@ def _sentence(path: Path, kind: type[BaseModel], error: ErrorDetails) -> str:
     if error["type"] == "extra_forbidden":
         return f"{path}: unknown key '{key}'; {allowed(str(error['loc'][-1]), _fields_at(kind, error['loc'][:-1]))}"
     if error["type"] == "missing":
-        return f"{path}: key '{key}' is missing; add it (see README, The manifest)"
+        return f"{path}: key '{key}' is missing; add it (see README)"
     value = repr(error["input"])
     return f"{path}: key '{key}': {value if len(value) < 80 else value[:77] + '...'} is not right: {error['msg']}"
 

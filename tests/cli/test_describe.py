@@ -72,11 +72,18 @@ def test_written_dialogues_stand_beside_people_s(here: None, root: Path, mixgrid
         (["satire-smple"], "mixgrid describe: there is no corpus 'satire-smple'; did you mean 'satire-sample'?"),
         (["satire-sample", "--split", "dev"], "corpus 'satire-sample' has no split 'dev'"),
         (["satire-sample", "--tags", "guess"], "--tags 'guess' is no source of language tags"),
-        (["satire-sample", "--tokenizer", "no/such/thing"], "--tokenizer 'no/such/thing' cannot be read"),
+        (
+            ["satire-sample", "--tokenizer", "org/name"],
+            "--tokenizer 'org/name' cannot be read: it is no folder, it is not in the local cache, and the hub cannot "
+            "be reached; give 'words', a folder or a hub name",
+        ),
         (["satire-sample", "--manifests", "nowhere"], "nowhere/corpora.yaml: cannot be read"),
     ],
 )
-def test_a_slip_is_one_sentence(here: None, mixgrid: Mixgrid, tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_a_slip_is_one_sentence(
+    here: None, mixgrid: Mixgrid, tmp_path: Path, arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")  # nobody answers, and at once
     ended = mixgrid("describe", *arguments, "--store", tmp_path / "store")
     assert ended.code == 2
     assert ended.err.startswith("mixgrid: ")

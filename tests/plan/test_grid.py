@@ -86,7 +86,7 @@ def test_a_name_that_nothing_answers_to_is_refused_with_what_is_there(
             {"engine": "openai", "api": {"request_per_minute": 5}},
             "unknown key 'models.toy.api.request_per_minute'; did you mean 'requests_per_minute'?",
         ),
-        ({"engine": "openai", "api": {"leaves_out": ["temprature"]}}, "Input should be 'temperature'"),
+        ({"engine": "openai", "api": {"leaves_out": ["temprature"]}}, "it should be 'temperature'"),
         ({"engine": "openai", "api": {"url": "https://me:word@host/v1"}}, "without a name or password in it"),
         ({"engine": "openai", "api": {"url": "host/v1"}}, "key 'api.url': write http(s)://host/path"),
         ({"engine": "openai", "engine_args": {"n": 2}}, "key 'engine_args': engine 'openai' takes none"),

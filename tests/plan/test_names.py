@@ -70,4 +70,31 @@ def test_an_answer_as_long_as_the_whole_context_is_refused_where_it_is_asked_for
 
 def test_more_candidates_than_any_vocabulary_has_are_refused(tmp_path: Path) -> None:
     says = refused(tmp_path, sampling=[{"top_k": 1_000_001}])
-    assert "grid.yaml: key 'sampling.0.top_k': 1000001 is not right: Input should be less than or equal to" in says
+    assert "grid.yaml: key 'sampling.0.top_k': 1000001 is not right: it should be less than or equal to" in says
+
+
+def test_labels_that_the_task_does_not_know_are_blamed_and_not_the_task(tmp_path: Path) -> None:
+    path = small_grid(tmp_path, rows=[{**row, "label": "ironie"} for row in corpus_rows()])
+    with pytest.raises(UserError) as caught:
+        resolve(path, str(tmp_path / "store"))
+    assert "grid.yaml: key 'tasks': no item of mini can be asked by task 'satire'" in str(caught.value)
+    assert (
+        "labels of corpus 'mini' are 'ironie', and the task knows factual, satire: say under `values.label` of 'mini'"
+        in str(caught.value)
+    )
+    assert str(path.parent / "corpora.yaml") in str(caught.value)
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("task", "setting", "near"),
+    [
+        ("dialogue-qa", "zero-shot", "0-shot"),
+        ("dialogue-summary", "three-shot-reasoning", "3-shot-reasoning"),
+        ("satire", "0-shot", "zero-shot"),
+        ("satire", "chain-of-thougt", "chain-of-thought"),
+    ],
+)
+def test_the_nearest_setting_has_the_same_number_of_shots(tmp_path: Path, task: str, setting: str, near: str) -> None:
+    says = refused(tmp_path, tasks=[task], settings=[setting])
+    assert f"key 'settings': task '{task}' has none of {setting}; did you mean '{near}'?" in says

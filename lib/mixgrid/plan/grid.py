@@ -85,9 +85,10 @@ class Grid:
         for task in self.manifest.tasks:
             if not any(run.task == task for run in found):
                 names = ", ".join(s.corpus for s in self.slices)
+                remedy = "name a corpus of the task, or take the exception back that leaves it out"
                 raise UserError(
                     f"{self.path}: key 'tasks': no item of {names} can be asked by task '{task}' with these models "
-                    "and settings; name a corpus of the task, or take the exception back that leaves it out"
+                    f"and settings; {self._strange_labels(TASKS[task]) or remedy}"
                 )
         return found
 
@@ -102,6 +103,18 @@ class Grid:
             for key, runs in by_prompts.items()
             for task in [TASKS[key[2]]]
         )
+
+    def _strange_labels(self, task: Task) -> str:
+        """What to do where a corpus has labels, and none that the task knows."""
+        for part in self.slices:
+            labels = sorted({item.label for item in part.items if item.label})
+            if labels and task.classes and not set(labels) & set(task.classes):
+                shown = ", ".join(map(repr, labels[:5])) + (", …" if len(labels) > 5 else "")
+                return (
+                    f"the labels of corpus '{part.corpus}' are {shown}, and the task knows {', '.join(task.classes)}: "
+                    f"say under `values.label` of '{part.corpus}' in {self.path.parent / 'corpora.yaml'} which is which"
+                )
+        return ""
 
     def left_out(self) -> list[str]:
         """A sentence for each task that takes only some of a corpus's items, as for a misspelt label."""

@@ -118,12 +118,20 @@ def _check_tasks(manifest: Manifest, path: Path) -> None:
         if not set(manifest.settings) & set(TASKS[task].settings):
             raise UserError(
                 f"{path}: key 'settings': task '{task}' has none of {', '.join(manifest.settings)}; "
-                f"{allowed(manifest.settings[0], TASKS[task].settings)}"
+                f"{_nearest(manifest.settings[0], TASKS[task].settings)}"
             )
     settings = {s for task in manifest.tasks for s in TASKS[task].settings}
     for setting in manifest.settings:
         if setting not in settings:
-            raise UserError(f"{path}: key 'settings': no task here has {setting!r}; {allowed(setting, settings)}")
+            raise UserError(f"{path}: key 'settings': no task here has {setting!r}; {_nearest(setting, settings)}")
+
+
+def _nearest(setting: str, known: Collection[str]) -> str:
+    """The end of the sentence; `zero-shot` of one task is the `0-shot` of another, and not its `1-shot`."""
+    digits = setting
+    for number, word in enumerate(("zero", "one", "two", "three")):
+        digits = digits.replace(word, str(number))
+    return allowed(digits if digits in known else setting, known)
 
 
 def _check_selectors(manifest: Manifest, path: Path) -> None:

@@ -16,6 +16,7 @@ from mixgrid.switching.dependency import Dependency
 from mixgrid.switching.llm import Llm
 from mixgrid.switching.phrase import Phrase
 from mixgrid.switching.random import Random
+from mixgrid.yamlfile import plain
 
 METHODS: dict[str, type[Method]] = {
     "dependency": Dependency,
@@ -37,4 +38,4 @@ def build(name: str, language: str, options: Mapping[str, object], where: str) -
         return TypeAdapter(METHODS[name]).validate_python({"language": language, **options}, strict=False)
     except ValidationError as error:
         found = error.errors()[0]
-        raise UserError(f"{where}.{name}.{'.'.join(map(str, found['loc']))}: {found['msg']}") from None
+        raise UserError(f"{where}.{name}.{'.'.join(map(str, found['loc']))}: {plain(found)}") from None
