@@ -69,6 +69,14 @@ class Sweep(RuleBasedStateMachine):
         model, hold = self.holds.pop()
         self.purses[model].release(hold, attempt(error="429", model=model))
 
+    @precondition(lambda self: self.holds)
+    @rule()
+    def given_up(self) -> None:
+        """A batch that nobody here waits for any more is billed in full."""
+        model, hold = self.holds.pop()
+        self.billed.append((model, hold.day, hold.usd))
+        self.purses[model].disown([hold])
+
     @rule(model=st.sampled_from(MODELS))
     def rest(self, model: str) -> None:
         self.purses[model].close()

@@ -143,12 +143,13 @@ def test_an_empty_account_is_the_end_at_once_and_what_was_answered_comes_with_it
     assert not wallet.held
 
 
-def test_a_budget_that_is_used_up_leaves_rows_pending_and_is_never_passed() -> None:
-    wallet = Wallet(cap=Decimal("0.004"))
-    with asked(Plan(latency_s=0.01), wallet, concurrency=64) as (engine, server):
-        found = engine.answer(asks(200))
+def test_a_budget_that_is_used_up_by_64_at_a_time_leaves_rows_pending_and_is_never_passed() -> None:
+    wallet = Wallet(cap=Decimal("0.022"))
+    with asked(Plan(latency_s=0.3), wallet, concurrency=64, requests_per_minute=60_000) as (engine, server):
+        found = engine.answer(asks(400))
         state = server.state()
-    assert 0 < found.count(None) < 200
+    assert state.most_at_once > 48
+    assert 0 < found.count(None) < 400
     assert len([answer for answer in found if answer]) == len(wallet.of("settled")) == len(state.bills)
     assert state.billed * MICRO == wallet.settled <= state.most_exposed * MICRO <= wallet.cap
 
