@@ -36,10 +36,18 @@ def test_the_prompt_has_the_specification_and_nothing_that_was_said() -> None:
     assert "secret" not in prompt.content
 
 
-def test_only_mixed_dialogues_with_a_topic_are_taken() -> None:
+def test_only_dialogues_with_a_topic_are_taken() -> None:
     assert TASK.accepts(ITEM)
-    for fields in ({"topic": None}, {"turns": ()}, {"language": "id"}):
+    for fields in ({"topic": None}, {"turns": ()}):
         assert not TASK.accepts(dataclasses.replace(ITEM, item_hash="", **fields))
+
+
+def test_a_dialogue_of_one_language_asks_for_no_switching() -> None:
+    item = dataclasses.replace(ITEM, item_hash="", language="id")
+    (prompt,) = Prompts().render(TASK.settings["0-shot"].template, TASK.context(item, ORDER, ()))
+    assert TASK.accepts(item)
+    assert "between 2 people who all speak Indonesian.\n" in prompt.content
+    assert "switch" not in prompt.content
 
 
 def test_an_answer_becomes_turns() -> None:

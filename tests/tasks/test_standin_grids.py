@@ -3,6 +3,7 @@
 The engine is canned; its answers fit one task each, so that half of the rows cannot be read.
 """
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,19 +32,30 @@ def standin(place: Path, root: Path, name: str) -> dict[str, Any]:
     return entry
 
 
-def asked(folder: Path, root: Path, name: str, settings: list[str]) -> Grid:
-    """A few items of a stand-in in each setting, answered."""
+def planned(
+    folder: Path, root: Path, name: str, settings: list[str], limit: int = LIMIT, answers: list[str] = ANSWERS
+) -> Grid:
+    """A few items of a stand-in in each setting, to be answered."""
     place = folder / "manifests"
-    place.mkdir()
+    place.mkdir(exist_ok=True)
     tasks = standin(place, root, name)["tasks"]
-    toy = {**TOY, "context_length": 100_000, "engine_args": {"answers": ANSWERS}}
+    toy = {**TOY, "context_length": 100_000, "engine_args": {"answers": answers}}
     (place / "models.yaml").write_text(yaml.safe_dump({"models": {"toy": toy}}), "utf-8")
     grid = {"name": "g", "corpora": [{"name": name}], "tasks": tasks, "models": ["toy"], "settings": settings}
     (place / "grid.yaml").write_text(yaml.safe_dump({**grid, "seeds": [1], "sampling": [{"max_tokens": 64}]}), "utf-8")
-    found = resolve(place / "grid.yaml", str(folder / "store")).limited(LIMIT)
-    write_snapshot(found.slices[0].whole, found.store)
-    ask(found)
-    return found
+    return resolve(place / "grid.yaml", str(folder / "store")).limited(limit)
+
+
+def scored(grid: Grid, metric: str) -> tuple[str, Mapping[str, Score]]:
+    """The grid answered and reduced: the reduction, and the metric by setting."""
+    write_snapshot(grid.slices[0].whole, grid.store)
+    ask(grid)
+    reduction = reduce_grid(grid)
+    return reduction.id, {
+        one.setting: one
+        for one in reduction.scores
+        if (one.model, one.metric, one.language, one.switching) == ("toy", metric, "all", "all")
+    }
 
 
 @pytest.mark.parametrize(
@@ -58,19 +70,33 @@ def test_a_stand_in_is_asked_scored_and_reported(
     tmp_path: Path, root: Path, shared: Path, name: str, settings: list[str], metric: str
 ) -> None:
     del shared  # the shipped catalogue's paths lead there
-    grid = asked(tmp_path, root, name, settings)
+    grid = planned(tmp_path, root, name, settings)
+    reduction, scores = scored(grid, metric)
     rows = predictions(grid)
     assert {(row.setting, row.status) for row in rows} == {(setting, "ok") for setting in settings}
     assert len(rows) == LIMIT * len(settings)
     assert all(len(row.shot_ids) > 0 for row in rows if row.setting in ("1-shot", "3-shot"))
-    reduction = reduce_grid(grid)
-    scores: Mapping[str, Score] = {
-        one.setting: one
-        for one in reduction.scores
-        if (one.model, one.metric, one.language, one.switching) == ("toy", metric, "all", "all")
-    }
-    assert set(scores) == set(settings), {one.metric for one in reduction.scores}
+    assert set(scores) == set(settings)
     assert all(one.n == LIMIT and one.value is not None for one in scores.values())
     assert all(0 < one.unparsed < 1 for one in scores.values())
-    page = report(grid.store, NS, reduction.id)[0]
+    page = report(grid.store, NS, reduction)[0]
     assert name in Path(page).read_text("utf-8")
+
+
+def test_dialogues_without_gold_are_written_anew_on_their_topic(tmp_path: Path, root: Path, shared: Path) -> None:
+    """molweni_dp has no gold of a scored task: what people said is nothing to be right about, and says how much."""
+    del shared
+    grid = planned(tmp_path, root, "molweni-dp", ["0-shot"])
+    items = grid.slices[0].items
+    assert len(items) == LIMIT
+    assert not any(item.label or item.references or item.question or item.flags for item in items)
+    one = min(items, key=lambda item: len(item.turns))
+    said = [{"speaker": turn.speaker, "text": "it boots again", "reply_to": None} for turn in one.turns]
+    answers = [json.dumps({"messages": said}), "I would rather not."]
+    grid = planned(tmp_path, root, "molweni-dp", ["0-shot"], answers=answers)
+    reduction, scores = scored(grid, "valid")
+    assert [row.status for row in predictions(grid)] == ["ok"] * LIMIT
+    assert scores["0-shot"].n == LIMIT
+    assert scores["0-shot"].value is not None
+    assert scores["0-shot"].value + scores["0-shot"].unparsed == pytest.approx(1)
+    assert "molweni-dp" in Path(report(grid.store, NS, reduction)[0]).read_text("utf-8")
