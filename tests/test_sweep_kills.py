@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -59,18 +59,22 @@ class Scene:
             [*command, "--budget-usd", str(usd)], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
 
-    def killed(self, usd: Decimal, answers: int, chance: random.Random) -> int:
-        """Start, kill at a random moment after so many more answers; gives the answers by then."""
-        before, running = self.answers(), self.start(usd)
+    def killed(self, usd: Decimal, answers: int, chance: random.Random) -> None:
+        """Start, kill at a random moment after so many more answers."""
+        wanted = self.answers() + answers
+        self.killed_once(usd, lambda: self.answers() >= wanted, chance)
+
+    def killed_once(self, usd: Decimal, so_far: Callable[[], bool], chance: random.Random) -> None:
+        """Start, kill at a random moment after something has happened."""
+        running = self.start(usd)
         deadline = time.monotonic() + 240
-        while self.answers() < before + answers and running.poll() is None:
+        while not so_far() and running.poll() is None:
             assert time.monotonic() < deadline, "nothing was asked"
             time.sleep(0.05)
         time.sleep(chance.uniform(0, 1.0))
         running.send_signal(signal.SIGKILL)
         output, _ = running.communicate()
         assert running.returncode == -signal.SIGKILL, output
-        return self.answers()
 
     def ended(self, usd: Decimal, code: int) -> str:
         """To its end, which is this one."""
@@ -94,11 +98,13 @@ class Scene:
 
 
 @contextmanager
-def scene(folder: Path, key: str, store: str, sources: int = SOURCES, seeds: Sequence[int] = (1, 2)) -> Iterator[Scene]:
-    plan = Plan(faults=FAULTS, latency_s=0.4, retry_after="ms")
+def scene(
+    folder: Path, key: str, store: str, sources: int = SOURCES, seeds: Sequence[int] = (1, 2), engine: str = "openai"
+) -> Iterator[Scene]:
+    plan = Plan(faults=FAULTS, latency_s=0.4, retry_after="ms", batch_polls=6)
     with fault_server(plan) as server, ray_head({**os.environ, "TEST_API_KEY": key}) as head:
-        api = {"url": server.url, "key_env": "TEST_API_KEY"}
-        model = {"engine": "openai", "checkpoint": "m", "context_length": 4096, "price": {"input": 1, "output": 4}}
+        api = {"url": server.url, "key_env": "TEST_API_KEY", "poll_s": 1}
+        model = {"engine": engine, "checkpoint": "m", "context_length": 4096, "price": {"input": 1, "output": 4}}
         manifest = small_grid(
             folder, models={"m": {**model, "api": api}}, asked=["m"], rows=corpus_rows(sources), seeds=list(seeds),
             resources={"m": {"gpus": 0, "batch_size": BATCH, "batches_in_flight": IN_FLIGHT}},
@@ -139,6 +145,20 @@ def test_with_its_ledger_on_s3_a_sweep_that_was_killed_goes_on_and_is_billed_as_
         _the_ledger_s_total_is_the_server_s(one, 70)
         _the_key_is_nowhere(one, key)
         _tell(one)
+
+
+def test_a_batch_is_waited_for_by_the_next_sweep_when_the_one_that_sent_it_was_killed(tmp_path: Path) -> None:
+    chance, key = random.Random(5), f"sk-{secrets.token_hex(16)}"
+    with scene(tmp_path, key, str(tmp_path / "store"), sources=10, seeds=[1], engine="openai-batch") as one:
+        one.killed_once(FEW, lambda: one.server.state().statuses["batch"] == 1, chance)
+        assert not one.attempts()
+        one.ended(FEW, code=0)
+        _within(one, FEW)
+        _everything_once(resolve(one.manifest, one.store), 20)
+        _nothing_bought_twice(one, 20)
+        _the_ledger_s_total_is_the_server_s(one, 19)
+        assert one.server.state().statuses["batch"] == 1
+        assert set(one.server.state().answers.values()) == {1}
 
 
 def _within(one: Scene, cap: Decimal) -> None:
