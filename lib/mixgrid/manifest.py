@@ -145,7 +145,7 @@ class ModelEntry(Frozen):
     thinking_switch: str | None = None  # the template argument that turns reasoning on and off
     system_role: bool = True
     sampling: dict[str, SamplingFields] = {}  # `default`, over it TASK, over that TASK/thinking
-    reasoning_effort: Literal["minimal", "low", "medium", "high"] | None = None  # of an API's reasoning model
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None  # of an API
     languages: list[str] | None = None  # a regional model's own combinations; None: all
     gpus: dict[str, int] = {}  # GPUs needed, by kind
     engine_args: dict[str, bool | int | float | str | list[str]] = {}  # of speed and memory, never of answers
