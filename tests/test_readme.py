@@ -3,26 +3,41 @@
 import dataclasses
 import re
 import shlex
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
+import yaml
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from typer.main import get_command
 
 from mixgrid.cli import app
 from mixgrid.corpora import READERS
+from mixgrid.corpora.catalogue import (
+    CATEGORIES,
+    SWITCHING,
+    Columns,
+    CorpusEntry,
+    DeclaredCount,
+    Distractors,
+    SourceFile,
+    TokenColumns,
+)
 from mixgrid.describe import MEASURES, TAGGERS
 from mixgrid.engines import ENGINES
 from mixgrid.generate.recipe import Recipe
 from mixgrid.languages import LANGUAGES
-from mixgrid.manifest import Manifest
+from mixgrid.manifest import Api, Manifest, ModelEntry, PriceEntry, SamplingFields
 from mixgrid.metrics import FAMILIES
+from mixgrid.nightly.manifest import Jumps, NightManifest, Paid
 from mixgrid.report import FORMATS
 from mixgrid.switching import METHODS
 from mixgrid.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
+KEYS = (ROOT / "manifests" / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
 COMMANDS = [line.split("#")[0].strip() for block in BLOCKS for line in block.replace("\\\n", " ").splitlines()]
 DICTS: dict[str, object] = {
@@ -77,6 +92,45 @@ def test_the_table_of_a_manifest_names_every_key(section: str, kind: type[BaseMo
     text = README.split(f"## {section}")[1].split("## ")[0]
     rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
     assert {key for row in rows for key in re.findall(r"`(\w+)`", row)} == set(kind.model_fields)
+
+
+def default(field: FieldInfo) -> str:
+    """A key's default as the tables of manifests/README.md show it."""
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, BaseModel) or value in (None, "", [], {}):
+        return "–"
+    plain = float(value) if isinstance(value, Decimal) else value
+    return f"`{yaml.safe_dump(plain, default_flow_style=True).splitlines()[0]}`"
+
+
+@pytest.mark.parametrize(
+    ("title", "kind"),
+    [
+        ("A corpus", CorpusEntry), ("`files`", SourceFile), ("`columns`", Columns),
+        ("`columns.distractors`", Distractors),
+        ("`columns.tokens`", TokenColumns), ("`counts`", DeclaredCount), ("A model", ModelEntry),
+        ("`sampling`", SamplingFields), ("`price`", PriceEntry), ("`api`", Api), ("The file", NightManifest),
+        ("`paid`", Paid), ("`jumps`", Jumps),
+    ],
+)  # fmt: skip
+def test_the_tables_beside_the_manifests_name_every_key_and_its_default(title: str, kind: type[BaseModel]) -> None:
+    text = KEYS.split(f"\n### {title}")[1].split("\n#")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| .+ \| (.+) \|$", text, re.MULTILINE))
+    assert rows == {key: default(field) for key, field in kind.model_fields.items()}
+
+
+def test_the_table_of_settings_is_the_tasks() -> None:
+    text = KEYS.split("## Settings of the tasks")[1].split("\n## ")[0]
+    told = {task: re.findall(r"`(.+?)`", names) for task, names in re.findall(r"^\| `(.+?)` \| (.+) \|$", text, re.M)}
+    assert told == {name: list(task.settings) for name, task in TASKS.items()}
+
+
+def test_the_categories_and_methods_told_are_those_that_are_taken() -> None:
+    for key, known in (("category", CATEGORIES), ("switching", SWITCHING)):
+        (row,) = re.findall(rf"^\| `{key}` \| (.+) \| – \|$", KEYS, re.MULTILINE)
+        assert set(re.findall(r"`(.+?)`", row)) == set(known)
 
 
 def test_the_methods_options_are_those_that_they_take() -> None:
