@@ -79,7 +79,7 @@ def test_mixsarc_confusions_give_the_printed_cells_of_table_5(tmp_path: Path, ki
     found = cells(table("mixsarc-table-5", list(result.scores)))
     checked = 0
     for row in rows:
-        shown = found[(NAMES[row["label"]], {"supervised": "Supervised", "zero-shot": "Zero-shot"}[kind], row["model"])]
+        shown = found[(row["label"], {"supervised": "Supervised", "zero-shot": "Zero-shot"}[kind], row["model"])]
         for cell, title in PRINTED.items():
             if cell not in row["mismatch_cells"]:
                 assert shown[title] == f"{row['printed'][cell]:.4f}"
@@ -171,8 +171,8 @@ def test_summaries_show_the_papers_tokenizer_and_soundly_every_script() -> None:
         score(metric="rouge1_compat", value=0.22, **about, **plain),
         score(metric="rouge1", value=0.1, **about, **plain),
     ]
-    assert cells(table("pingpong-table-14", scores))[("✗", "tiny")]["ROUGE1"] == "0.220"
-    assert cells(table("pingpong-table-14", scores, sound=True))[("✗", "tiny")]["ROUGE1"] == "0.100"
+    assert cells(table("pingpong-table-14", scores))[("tiny", "✗")]["ROUGE1"] == "0.220"
+    assert cells(table("pingpong-table-14", scores, sound=True))[("tiny", "✗")]["ROUGE1"] == "0.100"
 
 
 def test_every_layout_has_a_name_of_its_own_and_covers_the_papers() -> None:

@@ -1,6 +1,6 @@
 """Tables as LaTeX, for a paper: booktabs, every character of the cells escaped."""
 
-from collections.abc import Collection
+from collections.abc import Sequence
 
 from mixgrid.report.table import Table
 from mixgrid.visible import visible
@@ -23,13 +23,24 @@ def escape(text: str) -> str:
 def latex(table: Table) -> str:
     """A table environment; needs the packages booktabs and amssymb."""
     columns = "l" * table.labels + "r" * (len(table.header) - table.labels)
-    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _line(table.header), r"\midrule"]
-    lines += [_line(row, {j for i, j in table.bold if i == at}) for at, row in enumerate(table.rows)]
+    lines = [
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        _line([escape(title) for title in table.header]),
+        r"\midrule",
+    ]
+    for at, row in enumerate(table.rows):
+        lines += [r"\midrule"] if at in table.rules else []
+        lines.append(_line([_cell(table, at, place, text) for place, text in enumerate(row)]))
     caption = rf"\caption{{{escape(table.title)}: {escape(table.caption)}.}}"
     body = "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
     return "\\begin{table}\n\\centering\n" + body + f"\n{caption}\n\\end{{table}}\n"
 
 
-def _line(cells: tuple[str, ...], bold: Collection[int] = ()) -> str:
-    texts = [rf"\textbf{{{escape(cell)}}}" if at in bold else escape(cell) for at, cell in enumerate(cells)]
-    return " & ".join(texts) + r" \\"
+def _cell(table: Table, row: int, column: int, text: str) -> str:
+    shown = rf"\textbf{{{escape(text)}}}" if (row, column) in table.bold else escape(text)
+    return rf"\underline{{{shown}}}" if (row, column) in table.underlined else shown
+
+
+def _line(cells: Sequence[str]) -> str:
+    return " & ".join(cells) + r" \\"

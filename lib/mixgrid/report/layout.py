@@ -5,7 +5,7 @@ corrected p, the rate of unparsed answers). A cell that does not exist is “–
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from mixgrid.records import Score, Test
@@ -23,8 +23,8 @@ KEYS = ("corpus", "model", "setting", "language", "switching", "metric")
 
 @dataclass(frozen=True)
 class Column:
-    """What one column shows. `where`: fields of a score, all languages and methods together unless named; a corpus may
-    be one of several, `a|b`, whichever is there.
+    """What one column shows. `where`: fields of a score, all languages and methods together unless named; a corpus or a
+    setting may be one of several, `a|b`, the first that is there.
     """
 
     title: str
@@ -34,7 +34,8 @@ class Column:
     minus: Mapping[str, str] | None = None  # shown less the score with these fields changed
     percent: bool = True
     digits: int = 1
-    tuned: tuple[str, ...] = ("",)  # what the row's model is called here
+    tuned: tuple[str, ...] = ("",)  # ends of the row's model, as it is called here
+    minus_tuned: tuple[str, ...] = ("",)  # and in the score that is taken away
     dagger: str = ""  # the kind of test that marks a cell
     lower: bool = False  # is better
     sound: str = ""  # the metric of the sound version, where it is another
@@ -51,8 +52,11 @@ class Layout:
     rows: Mapping[str, str] = field(
         default_factory=dict
     )  # setting → its name in the table; none: rows are models alone
-    blocks: tuple[str, ...] = ("",)  # stand for {block} in metrics, one after the other
-    bold: str = "column"  # where the best is sought: column, row, or nowhere ("")
+    blocks: Mapping[str, str] = field(default_factory=dict)  # what stands for {block} in metrics → its name there
+    by_model: str = ""  # titles the settings where they stand under each model, not the models under each setting
+    groups: tuple[tuple[str, ...], ...] = ()  # models in the table's order; others stand after them
+    bold: str = "column"  # where the best is sought: column (of a setting), block (of all settings), row, nowhere ("")
+    underline: bool = False  # the worst of what `bold` compares
 
 
 @dataclass(frozen=True)
@@ -67,27 +71,68 @@ class Shown:
 def fill(layout: Layout, scores: Sequence[Score], tests: Sequence[Test], sound: bool) -> Table | None:
     """The table, or None where the scores have none of its cells."""
     book = _Book(scores, tests, sound)
-    labels, rows = [], []
-    for block, (setting, name), model in product(layout.blocks, (layout.rows or {"": ""}).items(), book.models):
+    lines: list[Line] = []
+    for block, setting, model in _places(layout, book.models):
         row = [book.cell(column, model, setting, block) for column in layout.columns]
         if any(cell.value is not None for cell in row):
-            labels.append(tuple(part for part in (block, name, model) if part))
-            rows.append(row)
-    if not rows:
+            lines.append(Line(layout.blocks.get(block, ""), layout.rows.get(setting, ""), model, row))
+    if not lines:
         return None
-    names = [f"{'sound-' if sound else ''}{layout.name}", f"{layout.title}{', soundly' if sound else ''}"]
-    header = (*(("label",) if layout.blocks != ("",) else ()), *(("setting",) if layout.rows else ()), "model")
-    titles = (*(column.title for column in layout.columns), *(("unparsed",) if sound else ()))
-    texts = [[cell.text for cell in row] + ([_unparsed(row)] if sound else []) for row in rows]
+    shown = _labels(layout)
+    header = (*shown.values(), *(column.title for column in layout.columns), *(("unparsed",) if sound else ()))
+    rows = [
+        [*(getattr(line, label) for label in shown), *(cell.text for cell in line.cells)]
+        + ([_unparsed(line.cells)] if sound else [])
+        for line in lines
+    ]
     return Table(
-        names[0],
-        names[1],
+        f"{'sound-' if sound else ''}{layout.name}",
+        f"{layout.title}{', soundly' if sound else ''}",
         _caption(layout, book, sound),
-        (*header, *titles),
-        tuple((*label, *text) for label, text in zip(labels, texts, strict=True)),
-        labels=len(header),
-        bold=frozenset((at, len(header) + place) for at, place in _best(layout, labels, rows)),
+        header,
+        tuple(map(tuple, rows)),
+        labels=len(shown),
+        bold=_marked(layout, lines, len(shown), best=True),
+        underlined=_marked(layout, lines, len(shown), best=False) if layout.underline else frozenset(),
+        rules=frozenset(
+            at for at in range(1, len(lines)) if _parts(layout, lines[at - 1]) != _parts(layout, lines[at])
+        ),
     )
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row before it is text."""
+
+    block: str
+    setting: str
+    model: str
+    cells: Sequence[Shown]
+
+
+def _places(layout: Layout, models: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """(block, setting, model) of every row that there may be, in the table's order."""
+    known = [model for group in layout.groups for model in group]
+    ordered = [*(m for m in known if m in models), *(m for m in models if m not in known)]
+    for block in layout.blocks or [""]:
+        settings = list(layout.rows or [""])
+        if layout.by_model:
+            yield from ((block, setting, model) for model, setting in product(ordered, settings))
+        else:
+            yield from ((block, setting, model) for setting, model in product(settings, ordered))
+
+
+def _labels(layout: Layout) -> dict[str, str]:
+    """The row's labels, in order, with their titles."""
+    setting = {"setting": layout.by_model or "setting"} if layout.rows else {}
+    block = {"block": "label"} if layout.blocks else {}
+    return {**block, "model": "model", **setting} if layout.by_model else {**block, **setting, "model": "model"}
+
+
+def _parts(layout: Layout, line: Line) -> tuple[object, ...]:
+    """What a line is drawn between: blocks, settings and groups of models."""
+    group = next((at for at, models in enumerate(layout.groups) if line.model in models), len(layout.groups))
+    return (line.block, "" if layout.by_model else line.setting, group)
 
 
 class _Book:
@@ -122,7 +167,7 @@ class _Book:
             return Shown(score.note)
         value, spread, interval = score.value, score.sd_over_seeds, (score.ci_low, score.ci_high)
         if column.minus is not None:
-            other = self._find(column, model, setting, block, column.minus)
+            other = self._find(replace(column, tuned=column.minus_tuned), model, setting, block, column.minus)
             if other is None or other.value is None:
                 return Shown(NOWHERE)
             value, spread, interval = value - other.value, None, self._difference(score, column)
@@ -133,8 +178,10 @@ class _Book:
     def _find(self, column: Column, model: str, setting: str, block: str, changed: Mapping[str, str]) -> Score | None:
         fields = {"corpus": "", "setting": setting, "language": "all", "switching": "all", **column.where, **changed}
         metrics = (column.sound,) if self.sound and column.sound else column.metrics
-        for corpus, suffix, metric in product(fields["corpus"].split("|"), column.tuned, metrics):
-            own = {**fields, "corpus": corpus, "model": model + suffix, "metric": metric.format(block=block)}
+        several = (fields["corpus"].split("|"), fields["setting"].split("|"), column.tuned, metrics)
+        for corpus, asked, suffix, metric in product(*several):
+            own = {**fields, "corpus": corpus, "setting": asked, "model": model + suffix}
+            own["metric"] = metric.format(block=block)
             found = self.scores.get((column.task, *(own[name] for name in KEYS)))
             if found is not None:
                 return found
@@ -180,26 +227,33 @@ def _unparsed(row: Sequence[Shown]) -> str:
     return f"{100 * max(cell.unparsed for cell in row if cell.unparsed is not None):.1f}"
 
 
-def _best(
-    layout: Layout, labels: Sequence[tuple[str, ...]], rows: Sequence[Sequence[Shown]]
+def _marked(layout: Layout, lines: Sequence[Line], labels: int, best: bool) -> frozenset[tuple[int, int]]:
+    """Places of the best cells (or of the worst): of each column within its lines, or of each row's differences."""
+    columns = range(len(layout.columns))
+    if layout.bold == "row":
+        differences = [place for place in columns if layout.columns[place].minus is not None]
+        compared = [[(at, place) for place in differences] for at in range(len(lines))]
+    elif layout.bold:
+        sets = [(line.block, "" if layout.bold == "block" else line.setting) for line in lines]
+        compared = [
+            [(at, place) for at, own in enumerate(sets) if own == one]
+            for one in dict.fromkeys(sets)
+            for place in columns
+        ]
+    else:
+        compared = []
+    found = (place for places in compared for place in _top(places, lines, layout.columns, best))
+    return frozenset((at, labels + place) for at, place in found)
+
+
+def _top(
+    places: Sequence[tuple[int, int]], lines: Sequence[Line], columns: Sequence[Column], best: bool
 ) -> Iterator[tuple[int, int]]:
-    """Places of the best cells: of each column (within a block and setting), or of each row's differences."""
-    if layout.bold == "column":
-        groups = {label[:-1] for label in labels}
-        for group, place in product(sorted(groups), range(len(layout.columns))):
-            lines = [at for at, label in enumerate(labels) if label[:-1] == group]
-            yield from _top([(at, place) for at in lines], rows, layout.columns[place].lower)
-    elif layout.bold == "row":
-        places = [place for place, column in enumerate(layout.columns) if column.minus is not None]
-        for at in range(len(rows)):
-            yield from _top([(at, place) for place in places], rows, False)
-
-
-def _top(places: Sequence[tuple[int, int]], rows: Sequence[Sequence[Shown]], lower: bool) -> Iterator[tuple[int, int]]:
-    values = {place: v for place in places if (v := rows[place[0]][place[1]].value) is not None}
+    values = {(at, place): v for at, place in places if (v := lines[at].cells[place].value) is not None}
     if values:
-        best = min(values.values()) if lower else max(values.values())
-        yield from (place for place, value in values.items() if value == best)
+        lower = columns[places[0][1]].lower
+        found = max(values.values()) if best != lower else min(values.values())
+        yield from (place for place, value in values.items() if value == found)
 
 
 def _caption(layout: Layout, book: _Book, sound: bool) -> str:

@@ -29,6 +29,8 @@ def _grid(table: Table, shown: Callable[[str], str]) -> str:
     lines = [[shown(cell) for cell in line] for line in (table.header, *table.rows)]
     for row, column in table.bold if shown is escape else ():
         lines[1 + row][column] = f"**{lines[1 + row][column]}**"
+    for row, column in table.underlined if shown is escape else ():
+        lines[1 + row][column] = f"<ins>{lines[1 + row][column]}</ins>"
     widths = [max(3, *(_width(cell) for cell in column)) for column in zip(*lines, strict=True)]
     rules = ["-" * w if i < table.labels else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
     return "\n".join(_line(cells, widths, table.labels) for cells in (lines[0], rules, *lines[1:]))

@@ -20,7 +20,7 @@ F1 = ("macro_f1",)
 _MODEL, _TWIN = "model", "twin"  # kinds of tests
 RATES = {"FPR": "fpr", "FNR": "fnr"}
 ORIGINAL = {"corpus": f"{MONO}|{CS}", "language": "all", "switching": "none"}
-TONES = ("humorous", "sarcastic", "offensive", "vulgar")
+TONES = {"humorous": "Humor", "sarcastic": "Sarcasm", "offensive": "Offensive", "vulgar": "Vulgar"}
 CATEGORIES = {
     "Neg.": "negation", "Ant.": "antonym", "Ent.": "entity-swap", "Mut.": "mutual-exclusion",
     "Imp.": "impossible-condition",
@@ -30,7 +30,7 @@ SUMMARY = {
     "CHRF++": "chrf++_sentence", "BERTScore-p": "bertscore_p", "BERTScore-r": "bertscore_r",
     "BERTScore-f": "bertscore_f",
 }  # fmt: skip
-REASONING = {"0-shot-reasoning": "✓", "0-shot-thinking": "✓ (own)", "0-shot": "✗"}
+REASONING = {"0-shot-thinking|0-shot-reasoning": "✓", "0-shot": "✗"}  # its own where it has a switch, else asked for
 SHOTS = {"0-shot": "0", "1-shot": "1", "3-shot": "3"}
 
 
@@ -65,7 +65,8 @@ def _degradation() -> tuple[Column, ...]:
     for method, name in METHODS.items():
         where = {"switching": method}
         columns.append(_satire(name, F1, CS, where=where))
-        columns.append(replace(_satire(f"Δ {name}", F1, CS, where, _TWIN), minus=ORIGINAL))
+        delta = _satire(f"Δ {name}", F1, CS, where, _TWIN)
+        columns.append(replace(delta, minus=ORIGINAL, minus_tuned=columns[0].tuned))
     return tuple(columns)
 
 
@@ -138,7 +139,7 @@ SELEROSA = (
     Layout("cs-selerosa-table-19", "CS-SeLeRoSa, Table 19", "macro-F1 in %", _by_pair(CS, _TWIN), S_SETTINGS),
     Layout("cs-selerosa-table-20", "CS-SeLeRoSa, Table 20", "gold set, macro-F1 in %", _by_pair(GOLD), S_SETTINGS),
     Layout("cs-selerosa-table-21", "CS-SeLeRoSa, Table 21", "macro-F1 and its difference from the originals, in %; "
-           "bold: the least loss", _degradation(), S_SETTINGS, bold="row"),
+           "bold: the least loss; underlined: the greatest", _degradation(), S_SETTINGS, bold="row", underline=True),
     Layout("cs-selerosa-table-22", "CS-SeLeRoSa, Table 22", "error rates in %; unparsed is an error", _failures(
         {name: {"switching": method} for method, name in METHODS.items()}, "None"), S_SETTINGS, bold=""),
     Layout("cs-selerosa-table-23", "CS-SeLeRoSa, Table 23", "error rates in %; unparsed is an error", _failures(
@@ -155,26 +156,38 @@ MIXSARC = (
     Layout("mixsarc-table-5", "MixSarc, Table 5", "of the positive class, as fractions", tuple(
         Column(title, "implicit-meaning", (f"{metric}_{{block}}",), percent=False, digits=4)
         for title, metric in (("Acc.", "accuracy"), ("Prec.", "precision"), ("Rec.", "recall"), ("F1", "f1"))),
-        {"fine-tuning": "Supervised", "zero-shot": "Zero-shot"}, TONES),
+        {"fine-tuning": "Supervised", "zero-shot": "Zero-shot"}, TONES, bold="block"),
 )  # fmt: skip
 
-_ASKED = {"0-shot-reasoning": "reasoning", "0-shot-thinking": "own reasoning", "0-shot": "non-reasoning"}
+_ASKED = {setting: {"✓": "Reasoning", "✗": "Non-reasoning"}[title] for setting, title in REASONING.items()}
 PINGPONG = (
     Layout("pingpong-table-5", "PINGPONG, Table 5", "accuracy in %, ROUGE-L; 0-shot, no reasoning", _main()),
     Layout("pingpong-table-8", "PINGPONG, Table 8", "accuracy of answerable questions, in %", _settings(_ASKED)),
     Layout("pingpong-table-9", "PINGPONG, Table 9", "accuracy of answerable questions, in %",
            _settings({"0-shot": "0-shot", "1-shot": "1-shot"})),
-    *(Layout(f"pingpong-table-{10 + i}", f"PINGPONG, Table {10 + i}", f"summaries of {name}, by reasoning; CHRF++ in %",
-             _summaries(language), REASONING) for i, (language, name) in enumerate(COMBINATIONS.items())),
-    *(Layout(f"pingpong-table-{15 + i}", f"PINGPONG, Table {15 + i}", f"summaries of {name}, by examples; CHRF++ in %",
-             _summaries(language), SHOTS) for i, (language, name) in enumerate(COMBINATIONS.items())),
+    *(Layout(f"pingpong-table-{first + i}", f"PINGPONG, Table {first + i}",
+             f"summaries of {name}, by {by}; CHRF++ in %", _summaries(language), settings, by_model=title)
+      for first, by, title, settings in ((10, "reasoning", "Reasoning", REASONING), (15, "examples", "N-shot", SHOTS))
+      for i, (language, name) in enumerate(COMBINATIONS.items())),
     Layout("pingpong-table-21", "PINGPONG, Table 21", "accuracy of unanswerable questions, in %; 0-shot", tuple(
         _pingpong(f"{name} {title}", "dialogue-qa", f"accuracy_{category}", language, "0-shot")
         for language, name in list(COMBINATIONS.items())[:3]
         for title, category in CATEGORIES.items())),
 )  # fmt: skip
 
-LAYOUTS: tuple[Layout, ...] = (*SELEROSA, *MIXSARC, *PINGPONG)
+# The papers' order of models: open, closed and frontier ones; of PINGPONG, global and regional ones.
+_OPEN = (
+    "llama-3.1-8b", "gemma-3-27b", "gemma-4-26b-a4b", "gemma-4-31b", "rollama-3.1-8b", "romistral-7b", "rogemma-2-9b",
+)  # fmt: skip
+_PAPERS: tuple[tuple[tuple[Layout, ...], tuple[tuple[str, ...], ...]], ...] = (
+    (SELEROSA, (_OPEN, ("gpt-4.1-mini", "gpt-5-mini", "gpt-6-luna"), ("gpt-5", "gpt-6-astra", "gpt-6-sol",
+     "gpt-6.1-sol"))),
+    (MIXSARC, (("banglish-bert", "gemma-2b", "claude-opus-4.8", "gpt-5.5", "kimi-k2-0711", "gemini-2.5-flash",
+     "llama-4-maverick"),)),
+    (PINGPONG, (("qwen2.5-3b", "qwen2.5-7b", "qwen3-4b", "qwen3-8b", "aya23-8b", "gemma2-9b", "gemma3-4b"),
+     ("sailor2-8b", "sahabat-ai-gemma", "silma-9b", "allam-7b"))),
+)  # fmt: skip
+LAYOUTS: tuple[Layout, ...] = tuple(replace(layout, groups=groups) for paper, groups in _PAPERS for layout in paper)
 
 
 def paper_tables(scores: Sequence[Score], tests: Sequence[Test]) -> list[Table]:

@@ -30,6 +30,8 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     labels: int = 1
     bold: frozenset[tuple[int, int]] = frozenset()  # places (row, column) of the best values
+    underlined: frozenset[tuple[int, int]] = frozenset()  # and of the worst, where a table shows them
+    rules: frozenset[int] = frozenset()  # rows over which a line is drawn, in LaTeX and HTML
 
 
 def population(score: Score) -> Key:
