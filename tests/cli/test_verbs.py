@@ -1,6 +1,7 @@
 """plan, status, reduce, report over a small canned store: what is printed, and the JSON beside it."""
 
 import re
+from datetime import date
 from pathlib import Path
 
 from mixgrid.corpora.snapshot import write_snapshot
@@ -33,9 +34,12 @@ def test_plan_as_json_and_as_text(tmp_path: Path, mixgrid: Mixgrid, answered: Gr
 def test_plan_says_in_json_too_what_a_budget_buys_and_which_one_shows_a_difference(
     tmp_path: Path, mixgrid: Mixgrid
 ) -> None:
-    price = {"engine": "openai", "checkpoint": "m", "context_length": 4096, "price": {"input": 1, "output": 4}}
-    path = small_grid(tmp_path, models={"m": price}, asked=["m"], rows=corpus_rows(60), budget={"usd": 0.02})
-    buys = mixgrid("plan", path, "--store", tmp_path / "store", "--json").json["worth"]
+    price = {"input": 1, "output": 4, "as_of": date(2020, 1, 1)}
+    paid = {"engine": "openai", "checkpoint": "m", "context_length": 4096, "price": price}
+    path = small_grid(tmp_path, models={"m": paid}, asked=["m"], rows=corpus_rows(60), budget={"usd": 0.02})
+    found = mixgrid("plan", path, "--store", tmp_path / "store", "--json").json
+    buys = found["worth"]
+    assert "the price of m is of 2020-01-01" in found["warnings"][-1]
     assert buys["of_items"] == 120
     (whole,) = [one for one in buys["bought"] if one["usd"] == "0.02"]
     assert 0 < whole["items"] < 120

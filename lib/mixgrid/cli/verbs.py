@@ -63,11 +63,12 @@ def plan(
     grid.store.check(write=False)
     found, priced = summary(grid, exact), prices(grid)
     buys, buys_lines = _worth(grid)
+    warnings = [*found.warnings, *warnings_of(priced)]
     if json:
-        say_json({**vars(found), "worth": buys})
+        say_json({**vars(found), "warnings": warnings, "worth": buys})
         return
     say("\n".join([*plan_lines(found), *buys_lines]))
-    warn([*found.warnings, *warnings_of(priced), *unknown(grid.store, grid.manifest.namespace, grid.sizes)])
+    warn([*warnings, *unknown(grid.store, grid.manifest.namespace, grid.sizes)])
 
 
 def _worth(grid: Grid) -> "tuple[Worth | None, list[str]]":
