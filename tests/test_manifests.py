@@ -1,9 +1,12 @@
 """The shipped catalogue and grids: every entry can be used, and each paper's grid is what the paper prints."""
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from mixgrid.corpora.catalogue import load_corpora
 from mixgrid.engines import ENGINES, PLANNED
@@ -166,6 +169,40 @@ def test_what_is_at_hand_is_planned_as_it_will_run(name: str, tmp_path: Path) ->
 def test_a_grid_with_models_that_nothing_answers_for_yet_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"of this version.*`mixgrid plan --estimate`"):
         resolve(PLACE / name, str(tmp_path / "store"))
+
+
+def test_a_paper_s_grid_is_planned_exactly_once_its_data_is_there(tmp_path: Path) -> None:
+    """By the steps of manifests/README.md: the files in their places, and no models that want adapters."""
+    catalogue = yaml.safe_load((PLACE / "corpora.yaml").read_text("utf-8"))["corpora"]
+    names = ("cs-selerosa", "cs-selerosa-gold")
+    (tmp_path / "data").mkdir()
+    cells = [(language, method) for language in ("en", "de") for method in ("random", "llm")]
+    for name in names:
+        rows = [
+            {"id": f"{n}-{language}-{method}", "source_id": n, "news_id": n, "split": "test", "language": language,
+             "method": method, "k": 1, "text": f"Primarul a zis {n}.", "label": str(n % 2), "domain": "x"}
+            for n in range(3) for language, method in cells
+        ]  # fmt: skip
+        (tmp_path / catalogue[name]["path"]).write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    header = "index,news_id,sentence,domain,label_0,label_1,label_2,label,split\n"
+    (tmp_path / "selerosa.csv").write_text(header + "7,1,Un pod.,x,1,1,1,1,test\n", "utf-8")
+    selerosa = {**catalogue["selerosa"], "path": "selerosa.csv"}
+    entries = {"corpora": {"selerosa": selerosa, **{name: catalogue[name] for name in names}}}
+    (tmp_path / "corpora.yaml").write_text(yaml.safe_dump(entries), "utf-8")
+    shutil.copy(PLACE / "models.yaml", tmp_path)
+    grid = yaml.safe_load((PLACE / "cs_selerosa.yaml").read_text("utf-8"))
+    grid["models"] = [model for model in grid["models"] if "-ft-" not in model]
+    rules = grid.pop("leave_out")
+    for rule in rules:
+        if "models" in rule:
+            rule["models"] = [model for model in rule["models"] if model in grid["models"]]
+    grid["leave_out"] = [rule for rule in rules if rule.get("models") != []]
+    grid["comparisons"] = [pair for pair in grid["comparisons"] if "-ft-" not in str(pair)]
+    (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid), "utf-8")
+    found = resolve(tmp_path / "grid.yaml", str(tmp_path / "store"))
+    sizes = {run.corpus: found.sizes[run.run_id] for run in found.runs}
+    assert sizes == {"selerosa": 1, "cs-selerosa": 12, "cs-selerosa-gold": 12}
+    assert {run.setting for run in found.runs} == {"zero-shot", "chain-of-thought"}
 
 
 def test_the_recipe_of_the_paper_s_corpus_is_as_printed() -> None:

@@ -281,6 +281,21 @@ def test_numbered_lines_that_are_no_transcript_are_read_as_they_stand() -> None:
     assert [(t.speaker, t.text) for t in nested.turns("1. A: x\nB: y")] == [("1. A", "x"), ("B", "y")]
 
 
+def test_a_line_that_only_looks_like_a_speaker_is_found_by_the_release_s_own_count(
+    declare: Declare, write: Write
+) -> None:
+    row = {"id": 1, "d": "Ana: the bill\nAmount: 5\nBudi: oke", "n": 3}
+    columns = {"item_id": "id", "dialogue": "d", "speakers": "n"}
+    assert len(read(declare(write("c.jsonl", [row]), columns=columns))[0].turns) == 3
+    for told in (2, "2", 2.0):
+        with pytest.raises(UserError, match="row 1: 2 people speak, but these do in the dialogue: Ana, Amount, Budi; "):
+            read(declare(write("c.jsonl", [row | {"n": told}]), columns=columns))
+    mended = row | {"d": "Ana: the bill\n   Amount: 5\nBudi: oke", "n": 2}
+    assert len(read(declare(write("c.jsonl", [mended]), columns=columns))[0].turns) == 2
+    unsaid = [row, row | {"id": 2, "n": None}]
+    assert len(read(declare(write("c.jsonl", unsaid), columns=columns))) == 2
+
+
 def test_a_label_that_is_an_options_id(declare: Declare, write: Write) -> None:
     row = {"id": 1, "q": "?", "c": {"label": ["A", "B"], "text": ["no", "yes"]}, "k": "B"}
     columns = {"item_id": "id", "question": "q", "options": ["c.text"], "option_ids": "c.label", "label": "k"}

@@ -83,6 +83,7 @@ class Columns(Frozen):
     references: list[str] = Field(default_factory=list)  # as with options, but empty ones are left out
     flags: dict[str, str] = Field(default_factory=dict)  # the flag's name and its column (yes/no, 1/0, true/false)
     dialogue: str | None = None  # `speaker: text` lines, or a list of turns
+    speakers: str | None = None  # how many people speak in the dialogue: with more or fewer, the row is refused
     replies: str | None = None  # a list of links between turns by number: x is replied to by y
     spans: str | None = None  # a list of replaced spans
     tokens: TokenColumns | None = None

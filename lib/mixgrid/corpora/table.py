@@ -101,7 +101,7 @@ def _item(mapping: _Map, row: Row) -> Item:
     columns, values = mapping.columns, row.values
     item_id = _id(mapping, row)
     text = _text(mapping, values)
-    said = turns(get(values, columns.dialogue), get(values, columns.replies)) if columns.dialogue else ()
+    said = _said(columns, values) if columns.dialogue else ()
     source_id = _source(mapping, values) or (_dialogue_id(said) if columns.question and said else item_id)
     label = _required(mapping, "label", values) if columns.label else _scalar(mapping, "label", values)
     choice = options(columns, values, item_id)
@@ -128,6 +128,19 @@ def _item(mapping: _Map, row: Row) -> Item:
         spans=spans(get(values, columns.spans), text) if columns.spans else (),
         tokens=tokens(values, columns.tokens) if columns.tokens else (),
     )
+
+
+def _said(columns: Columns, values: Mapping[str, Any]) -> tuple[Turn, ...]:
+    """The dialogue, by as many people as the row says, if it does: a line such as `Amount: 5` is nobody's."""
+    said = turns(get(values, columns.dialogue), get(values, columns.replies))
+    names = tuple(dict.fromkeys(turn.speaker for turn in said))
+    told = cell(get(values, columns.speakers))
+    if told and told != str(len(names)):
+        raise RowError(
+            f"{told} people speak, but these do in the dialogue: {', '.join(names)[:200]}; "
+            "indent a line that is nobody's by three spaces"
+        )
+    return said
 
 
 def _id(mapping: _Map, row: Row) -> str:
