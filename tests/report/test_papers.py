@@ -23,7 +23,7 @@ from tests.metrics.golden import golden
 from tests.report.test_report import score
 from tests.test_reduce import Grid, answer, make_run, request_for
 
-NAMES = {"Humor": "humorous", "Sarcasm": "sarcastic"}
+NAMES = {"Humor": "humorous", "Sarcasm": "sarcastic", "Offensive": "offensive", "Vulgar": "vulgar"}
 PRINTED = {"acc": "Acc.", "prec": "Prec.", "rec": "Rec.", "f1": "F1"}
 KINDS = {"supervised": "fine-tuning", "zero-shot": "zero-shot"}
 
