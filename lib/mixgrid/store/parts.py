@@ -96,7 +96,8 @@ def decode(
     if part is not None and isinstance(source, bytes) and _digest(source) != part.digest:
         raise TornError(f"{key!a} does not hold the bytes that its name promises: delete it and run again")
     try:
-        stream = io.BytesIO(source) if isinstance(source, bytes) else source
+        # not BytesIO: Arrow's threads would ask for Python's lock, and abort a process that is about to end
+        stream = pa.BufferReader(source) if isinstance(source, bytes) else source
         file = pq.ParquetFile(stream, pre_buffer=True, read_dictionary=[*coded])
         _refuse_missing(key, columns or (), file.schema_arrow.names)
         table = file.read(columns=None if columns is None else list(columns))
