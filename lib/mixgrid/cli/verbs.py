@@ -59,7 +59,7 @@ def plan(
         say_json(size) if json else say("\n".join(estimate_lines(size)))
         warn(() if json else size.warnings)
         return
-    grid = resolve(manifest, store).limited(limit)
+    grid = resolve(manifest, store, to_run=False).limited(limit)
     grid.store.check(write=False)
     found, priced = summary(grid, exact), prices(grid)
     buys, buys_lines = _worth(grid)

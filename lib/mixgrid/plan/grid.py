@@ -233,12 +233,15 @@ def open_store(url: str | None) -> Store:
     return Store.open(DEFAULT_STORE if url is None else url)
 
 
-def resolve(path: str | Path, store_url: str | None = None) -> Grid:
-    """Load a manifest and find all that it names; UserError names what is not there and what is."""
+def resolve(path: str | Path, store_url: str | None = None, *, to_run: bool = True) -> Grid:
+    """Load a manifest and find all that it names; UserError names what is not there and what is.
+
+    `to_run` refuses models that nothing here can answer for yet.
+    """
     path = Path(path)
     manifest = load_checked(path)
     declared(manifest, path)  # a comparison that cannot be made is told before anything is paid for
-    models = models_of(manifest, path)
+    models = models_of(manifest, path, to_run=to_run)
     check_room(manifest, path, models)
     store = open_store(manifest.store if store_url is None else store_url)
     prompts = Prompts(beside(path, manifest.templates, "templates") if manifest.templates else None)

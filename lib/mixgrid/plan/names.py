@@ -31,8 +31,10 @@ def models_of(manifest: Manifest, path: Path, *, to_run: bool = True) -> dict[st
     found = {name: model_entry(catalogue, name, f"{path}: key 'models'") for name in manifest.models}
     for name, entry in found.items():
         check_entry(entry, f"{file}: model '{name}'")
-        if to_run:
-            _check_runnable(entry, f"{file}: model '{name}'")
+        if to_run and (why := unanswered(entry)):
+            raise UserError(
+                f"{file}: model '{name}', {why}; leave it out of the grid: `mixgrid plan` sizes it all the same"
+            )
     _check_selectors(manifest, path)
     return found
 
@@ -72,13 +74,11 @@ def _check_api(entry: ModelEntry, where: str) -> None:
         raise UserError(f"{where}, key 'api.url': write http(s)://host/path, without a name or password in it")
 
 
-def _check_runnable(entry: ModelEntry, where: str) -> None:
-    """An adapter that no engine loads would be answered for by the bare model, under the adapter's name."""
-    way_out = "leave the model out of the grid, or see the grid's size with `mixgrid plan --estimate`"
+def unanswered(entry: ModelEntry) -> str:
+    """Why nothing here can answer for a model yet; else empty. Without its adapter the bare model would."""
     if entry.engine in PLANNED:
-        raise UserError(f"{where}, key 'engine': '{entry.engine}' is not part of this version of mixgrid; {way_out}")
-    if entry.adapter:
-        raise UserError(f"{where}, key 'adapter': no engine of this version loads {entry.adapter!r}; {way_out}")
+        return f"key 'engine': '{entry.engine}' is not part of this version of mixgrid"
+    return f"key 'adapter': no engine of this version loads {entry.adapter!r}" if entry.adapter else ""
 
 
 def beside(path: Path, name: str, key: str) -> Path:

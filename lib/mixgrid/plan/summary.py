@@ -18,6 +18,7 @@ from mixgrid.plan.cells import Absent
 from mixgrid.plan.decoding import Decoding, decoding, design_warnings
 from mixgrid.plan.frozen import asked, item_ids, planned, valid
 from mixgrid.plan.grid import Grid, Group
+from mixgrid.plan.names import unanswered
 from mixgrid.plan.pending import Answered, answered, listing
 from mixgrid.plan.requests import Bools, Places, Rendered, chunks, identity_of, rendered
 from mixgrid.records import Message, Run
@@ -192,6 +193,9 @@ def grid_warnings(grid: Grid) -> Iterator[str]:
     """What a grid asks that its maker may not have meant."""
     yield from design_warnings(decoding(grid.runs), grid.absent(), len(grid.manifest.seeds))
     yield from grid.left_out()
+    for name, entry in grid.models.items():
+        if why := unanswered(entry):
+            yield f"model {name}: {why}; `mixgrid run` refuses a grid with it"
 
 
 def _counter(model: str, entry: ModelEntry, warnings: list[str]) -> Counter:
