@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from mixgrid.budget import journal as journal_module
 from mixgrid.budget import purse as purse_module
 from mixgrid.budget.base import Entry, Hold
 from mixgrid.budget.books import accounts, lines
@@ -33,7 +34,7 @@ class Sweep(RuleBasedStateMachine):
         self.today = date(2026, 3, 1)
         self.patched = pytest.MonkeyPatch()
         self.patched.setattr(purse_module, "_today", lambda: self.today)
-        self.patched.setattr(purse_module, "LINGER_S", 0.0)
+        self.patched.setattr(journal_module, "LINGER_S", 0.0)
         self.patched.setattr(purse_module, "_LOOK_S", 0.0)
         self.billed: list[tuple[str, date, Decimal]] = []
         self.booked = ZERO

@@ -218,7 +218,7 @@ def test_what_could_not_be_written_is_told_and_written_with_the_next(
         raise StoreError("away")
 
     with monkeypatch.context() as patch:
-        patch.setattr("mixgrid.budget.purse.write_attempts", away)
+        patch.setattr("mixgrid.budget.journal.write_attempts", away)
         with pytest.raises(StoreError, match="away"):
             one.settle(holds[0], attempt("0.01", "first"))
     one.settle(holds[1], attempt("0.01", "second"))
@@ -315,7 +315,7 @@ def test_money_of_an_attempt_that_was_not_written_stays_reserved_and_nothing_mor
         raise StoreError("away")
 
     with monkeypatch.context() as patch:
-        patch.setattr("mixgrid.budget.purse.write_attempts", away)
+        patch.setattr("mixgrid.budget.journal.write_attempts", away)
         with pytest.raises(StoreError, match="away"):
             one.settle(first, attempt("0.01", "first"))
         with pytest.raises(StoreError, match="away"):

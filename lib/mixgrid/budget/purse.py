@@ -14,16 +14,14 @@ from decimal import Decimal
 from typing import Any
 
 from mixgrid.budget.base import Attempt, Ending, Entry, Hold
-from mixgrid.budget.books import PaidIndex, write_attempts
+from mixgrid.budget.journal import Journal
 from mixgrid.budget.ledger import PULSE_S, Authority, Grant
 from mixgrid.errors import Incomplete
 from mixgrid.pricing import ZERO, round_up
 from mixgrid.records import Answer
-from mixgrid.schemas import to_table
-from mixgrid.store import Store, StoreError
+from mixgrid.store import Store
 
 AHEAD = 16  # a wallet is filled for this many requests like the one that found it empty
-LINGER_S = 0.1  # a write waits this long for others to join it
 PATIENCE_S = 300.0  # for money that other engines hold; then the budget counts as used up
 FLIGHT_S = 90_000.0  # for money in flight here: a batch may take a day, and nothing takes longer
 _LOOK_S = 0.5
@@ -43,76 +41,13 @@ class _Wallet:
     held: set[str] = field(default_factory=set)  # ids of the attempts in flight
 
 
-class _Batch:
-    """Attempts that are written together."""
-
-    def __init__(self) -> None:
-        self.attempts: list[Attempt] = []
-        self.led = False
-        self.done = threading.Event()
-        self.error: StoreError | None = StoreError("the ledger was not written: the write was interrupted")
-
-
-class _Journal:
-    """Group commit: the first that comes writes for all who come while it waits for its turn."""
-
-    def __init__(self, store: Store, folder: str, model: str) -> None:
-        self._store, self._folder, self._model = store, folder, model
-        self._lock, self._turn = threading.Lock(), threading.Lock()
-        self._batch = _Batch()
-        self._index = PaidIndex(store, folder, model)
-        self._index_lock = threading.Lock()
-
-    def add(self, attempts: Sequence[Attempt]) -> None:
-        """Have them written with the next batch."""
-        with self._lock:
-            self._batch.attempts += attempts
-
-    def write(self, attempts: Sequence[Attempt]) -> None:
-        """Durable when it returns; what could not be written is tried again with the next batch."""
-        with self._lock:
-            batch, leads = self._batch, not self._batch.led
-            batch.attempts += attempts
-            batch.led = True
-        if leads:
-            time.sleep(LINGER_S)
-            self._lead(batch)
-        batch.done.wait()
-        if batch.error:
-            raise batch.error
-
-    def find(self, request_ids: Collection[str]) -> dict[str, Answer]:
-        """What answers these requests."""
-        with self._index_lock:
-            return self._index.find(request_ids)
-
-    def _lead(self, batch: _Batch) -> None:
-        with self._turn:
-            with self._lock:
-                self._batch = _Batch()
-            try:
-                if batch.attempts:
-                    part = write_attempts(self._store, self._folder, self._model, batch.attempts)
-                    with self._index_lock:
-                        self._index.add(part, batch.attempts)
-                batch.error = None
-            except StoreError as error:
-                batch.error = error
-                self.add(batch.attempts)
-            except (ValueError, TypeError, ArithmeticError) as error:  # one of them has no form in a table
-                batch.error = StoreError(f"the ledger cannot write down an attempt ({type(error).__name__}: {error})")
-                self.add([attempt for attempt in batch.attempts if _fits(attempt)])
-            finally:
-                batch.done.set()
-
-
 class LedgerPurse:
     """One (sweep, model) in one process; see budget/base.py. It travels to its process without its state."""
 
     def __init__(self, store: Store, folder: str, model: str, authority: Authority) -> None:
         self._given = store, folder, model, authority
         self._model, self._authority = model, authority
-        self._journal = _Journal(store, folder, model)
+        self._journal = Journal(store, folder, model)
         self._change = threading.Condition()
         self._wallets: dict[str, _Wallet] = {}
         self._current: _Wallet | None = None
@@ -278,15 +213,6 @@ class LedgerPurse:
         """For everyone: what is billed is not what was promised."""
         self._stopped = why
         self._authority.stop(why)
-
-
-def _fits(attempt: Attempt) -> bool:
-    """Whether an attempt can be written at all: one that cannot must not keep the others from it."""
-    try:
-        to_table(Attempt, [attempt])
-    except (ValueError, TypeError, ArithmeticError):
-        return False
-    return True
 
 
 def _filled(hold: Hold, ending: Ending, attempt: Attempt) -> Attempt:
