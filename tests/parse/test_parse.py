@@ -23,8 +23,9 @@ from mixgrid.parse import (
     prose,
     tagged,
     thoughts,
+    visible,
 )
-from mixgrid.parse.base import TAG, THINK, scan
+from mixgrid.parse.base import TAG, THINK, Visible, scan
 from mixgrid.records import Parsed
 
 LOOKUP = aliases({"factual": ["factual", "factuală"], "satire": ["satiră", "satirică"]})
@@ -96,6 +97,7 @@ def test_an_answer_in_a_known_tag_is_read(text: str) -> None:
         "<|channel|>analysis<|message|><raspuns>factual</raspuns><|end|><|start|>assistant<|channel|>final<|message|>"
         "<raspuns>satiră</raspuns>",  # gpt-oss
         "[1] Nota [sic]: <raspuns>satiră</raspuns>",
+        "[thinking about it] [analysis: none] ◁cot or not▷ <raspuns>satiră</raspuns>",  # asides
     ],
 )
 def test_reasoning_is_set_apart_before_the_answer_is_looked_for(text: str) -> None:
@@ -364,6 +366,25 @@ def test_parsing_never_raises_and_gives_a_value_only_when_ok(text: str, finish: 
 def test_unfinished_reasoning_never_yields_an_answer(thought: str, finish: str) -> None:
     text = "<think><raspuns>satiră</raspuns>" + thought.replace("<", "")
     assert tagged(Raw(text, finish_reason=finish), TAGS, LOOKUP).value is None
+
+
+@pytest.mark.parametrize("blank", [" ", "\n"])
+@pytest.mark.parametrize("begins", ["[", "◁", "&lt;", "<", "◁a", "[a", "&lt;a", "<a"])
+def test_blanks_without_end_after_what_may_begin_a_mark_are_read_in_one_pass(begins: str, blank: str) -> None:
+    """Models fall into them. By the square of their number, these would take an hour."""
+    assert scan(begins + blank * 300_000) == scan((begins + blank) * 100_000) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<|channel|>analysis<|message|>Pendek.<|end|><|start|>assistant<|channel|>final<|message|>Ani pulang.",
+        "<|channel|>final<|message|>Ani pulang.",
+        "<|channel|>final <|constrain|>text<|message|>Ani pulang.",
+    ],
+)
+def test_of_a_channel_for_the_answer_nothing_but_the_answer_is_left(text: str) -> None:
+    assert visible(Raw(text)) == Visible("Ani pulang.", False)
 
 
 DRESSES = [  # every way in which a thought's name is made a mark: (begins, ends)
