@@ -3,6 +3,7 @@
 import urllib.error
 import urllib.request
 from functools import cache
+from http.client import HTTPException
 
 PATIENCE_S = 5.0
 
@@ -21,5 +22,5 @@ def _answers(url: str) -> bool:
             return True
     except urllib.error.HTTPError:
         return True
-    except OSError:
+    except (OSError, HTTPException, ValueError):  # nobody there; somebody who speaks no HTTP; no address at all
         return False
