@@ -161,7 +161,6 @@ def test_what_the_engine_leaves_unanswered_stays_pending(tmp_path: Path, monkeyp
 DYING = """
 import sys
 from pathlib import Path
-from typing import Any
 from mixgrid.plan.grid import resolve
 from tests.helpers import ask
 ask(resolve(sys.argv[1], sys.argv[2]), size=4)
