@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mixgrid.suspects import IN_A_ROW, Orders, Piece, Suspects
+from mixgrid.suspects import IN_A_ROW, LOST, Orders, Piece, Suspects
 
 
 def drive(book: Suspects, rows: int, kills: Iterable[int], lost: Iterable[int] = ()) -> tuple[set[int], list[int], int]:
@@ -117,7 +117,7 @@ def test_a_process_that_is_lost_with_its_answers_written_is_told_of_once() -> No
     news = "engine died between two blocks: its process was lost: killed, out of memory, or with its node"
     assert book.take("a", 6, "second") == Orders((), (news,))
     assert book.take("b", 6, "second") == Orders(())
-    assert book.missed() == 0
+    assert not book.missed()
 
 
 def test_a_process_that_is_lost_without_a_block_shows_by_the_start_of_the_next() -> None:
@@ -125,6 +125,15 @@ def test_a_process_that_is_lost_without_a_block_shows_by_the_start_of_the_next()
     for _ in range(3):
         book.starts()
     book.take("a", 6, "first")
-    assert book.missed() == 1
+    assert book.missed() == (f"engine died between two blocks: {LOST}",)
     assert book.take("a", 6, "second").news
-    assert book.missed() == 0
+    assert not book.missed()
+
+
+def test_what_an_engine_says_before_it_dies_without_a_block_is_its_reason() -> None:
+    """As one that hangs while it loads: no other process was lost, and none was killed."""
+    book = Suspects(restarts=9)
+    book.starts()
+    book.died("first", "no row was finished for 1800 s")
+    book.starts()
+    assert book.missed() == ("engine died between two blocks: no row was finished for 1800 s",)

@@ -28,7 +28,7 @@ from mixgrid.plan.events import tell
 from mixgrid.records import Receipt, Run, Work
 from mixgrid.schemas import from_table
 from mixgrid.store import Store
-from mixgrid.suspects import LOST, Orders, Piece, Suspects
+from mixgrid.suspects import Orders, Piece, Suspects
 
 log = logging.getLogger(__name__)
 
@@ -102,9 +102,9 @@ class SharedBook:
         """As Suspects does."""
         ray.get(self.handle.died.remote(who, why))
 
-    def missed(self) -> int:
+    def missed(self) -> tuple[str, ...]:
         """As Suspects does."""
-        missed: int = ray.get(self.handle.missed.remote())
+        missed: tuple[str, ...] = ray.get(self.handle.missed.remote())
         return missed
 
 
@@ -132,10 +132,10 @@ class Pool:
         """
         ray.data.DataContext.get_current().enable_progress_bars = False
         spec = self._spec(len(blocks))
+        book = SharedBook.open(self.resources.restarts, spec.replicas)
         context = {
             "spec": spec, "runs": dict(self.runs), "store": self.store, "namespace": self.namespace,
-            "book": (book := SharedBook.open(self.resources.restarts, spec.replicas)),
-            "patience_s": self.resources.hung_after_s,
+            "book": book, "patience_s": self.resources.hung_after_s,
         }  # fmt: skip
         again = {"max_restarts": self.resources.restarts, "max_task_retries": self.resources.restarts}
         receipts = ray.data.from_arrow_refs(blocks).map_batches(
@@ -160,8 +160,8 @@ class Pool:
             told = self._explained(error)
             _let_go(error)
             raise told from error
-        if missed := book.missed():
-            tell(self.store, self.namespace, self.model, f"engine died between two blocks, {missed} times: {LOST}")
+        for line in book.missed():
+            tell(self.store, self.namespace, self.model, line)
 
     def _spec(self, blocks: int) -> EngineSpec:
         """The engines that are asked for; UserError where the cluster can never have one."""

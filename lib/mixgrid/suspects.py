@@ -116,9 +116,11 @@ class Suspects:
         """Kept until a block shows that the process is gone."""
         self.words.setdefault(who, why)
 
-    def missed(self) -> int:
-        """Processes that were lost, once all blocks are answered, of which no block told: they held none."""
-        return max(0, self.started - self.engines - len(self.dead))
+    def missed(self) -> tuple[str, ...]:
+        """At the end, of each process that was lost and of which no block told, as it held none: what it said."""
+        lost = max(0, self.started - self.engines - len(self.dead))
+        said = [why for who, why in self.words.items() if who not in self.dead]
+        return tuple(f"engine died between two blocks: {why}" for why in [*said, *[LOST] * lost][:lost])
 
     def _lost(self, case: _Case) -> tuple[str, ...]:
         piece, case.asked = case.asked, None
