@@ -44,6 +44,7 @@ class Plan:
     window_s: float = 60.0
     tells_limit: bool = False  # x-ratelimit-* headers with every answer
     retry_after: str = "ms"  # of a 429: ms, seconds, date, garbage, none
+    refused_s: float = 0.02  # what the fault `429` asks to wait
     unknown: tuple[str, ...] = ()  # parameters that it refuses with 400
     quota: int | None = None  # answers, until the account is empty
     batch_polls: int = 1  # looks at a batch until it ends
@@ -217,7 +218,7 @@ class Server:
         if fault in ("500", "503"):
             return error(int(fault), "The server had an error.")
         if fault == "429":
-            return error(429, "Too many requests.", self._wait(0.02))
+            return error(429, "Too many requests.", self._wait(self.plan.refused_s))
         if fault == "error_in_200":
             return web.json_response({"error": {"code": 502, "message": "The provider failed."}})
         if fault == "garbage":

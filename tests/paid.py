@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from mixgrid.budget.base import Attempt, Ending, Entry, Hold
+from mixgrid.budget.gates import Gates
 from mixgrid.engines.base import Ask
 from mixgrid.manifest import Api, ModelEntry, PriceEntry
 from mixgrid.records import Answer, Message, Sampling
@@ -25,6 +26,7 @@ class Wallet:
     ended: list[Entry] = field(default_factory=list)
     disowned: set[str] = field(default_factory=set)
     closed: bool = False
+    gates: Gates = field(default_factory=Gates, repr=False)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def paid(self, request_ids: Collection[str]) -> dict[str, Answer]:
@@ -57,6 +59,10 @@ class Wallet:
     def disown(self, holds: Iterable[Hold]) -> None:
         with self.lock:
             self.disowned |= {hold.hold_id for hold in holds}
+
+    def gate(self, provider: str, wait_s: float = 0.0) -> float:
+        self.gates.shut({provider: wait_s})
+        return self.gates.left(provider)
 
     def close(self) -> None:
         self.closed = True

@@ -161,9 +161,14 @@ class SharedLedger:
         """As Ledger does."""
         _got(self.handle.give_back.remote(wallet, usd, resting))
 
-    def alive(self, wallets: Iterable[str]) -> None:
+    def alive(self, wallets: Iterable[str]) -> Mapping[str, float]:
         """As Ledger does."""
-        _got(self.handle.alive.remote(list(wallets)))
+        gates: Mapping[str, float] = _got(self.handle.alive.remote(list(wallets)))
+        return gates
+
+    def gate(self, provider: str, wait_s: float) -> None:
+        """As Ledger does."""
+        _got(self.handle.gate.remote(provider, wait_s))
 
     def stop(self, why: str) -> None:
         """As Ledger does."""

@@ -55,6 +55,9 @@ class Remembering:
     def disown(self, holds: Iterable[Hold]) -> None:
         raise NotImplementedError
 
+    def gate(self, provider: str, wait_s: float = 0.0) -> float:
+        raise NotImplementedError
+
     def close(self) -> None:
         self.closed += 1
 

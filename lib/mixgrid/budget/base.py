@@ -99,5 +99,11 @@ class Purse(Protocol):
     def disown(self, holds: Iterable[Hold]) -> None:
         """Nobody here will end them: they stay reserved for who does, and are waited for no more."""
 
+    def gate(self, provider: str, wait_s: float = 0.0) -> float:
+        """Seconds that a provider (`host:port`) is shut for the sweep, once it has asked for `wait_s`; 0: it is open.
+
+        Without a wait it is only looked at, which takes no time.
+        """
+
     def close(self) -> None:
         """Write what is not yet written, and give back what no attempt holds. The purse may be used again."""

@@ -1,21 +1,23 @@
 """The one authority over a sweep's money: it moves money from the caps into wallets, never more than they hold.
 
-It lives in one process (an actor of Ray, sweep.py), under a lease that nobody else can hold meanwhile.
+It lives in one process (an actor of Ray, sweep.py), under a lease that nobody else can hold meanwhile. All engines of a
+sweep speak to it, so it also tells each of them which providers asked another one to wait.
 """
 
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Protocol
 
 from mixgrid.budget.books import Account, Move, accounts, write_moves
+from mixgrid.budget.gates import Gates
 from mixgrid.pricing import ZERO, round_down
 from mixgrid.store import Store
 
-PULSE_S, SILENT_S = 5.0, 30.0  # a process with wallets is heard of so often; after such a silence it counts as dead
+PULSE_S, SILENT_S = 1.0, 30.0  # a process with wallets is heard of so often; after such a silence it counts as dead
 SHARE = 8  # a wallet is filled with at most this part of what is left, so that the last money is not spread about
 
 
@@ -35,6 +37,7 @@ class Grant:
     usd: Decimal = ZERO
     why: str = ""  # which cap refused
     final: bool = True  # else there are wallets, of the asker too, that may yet give back what would be enough
+    gates: Mapping[str, float] = field(default_factory=dict)  # as `alive` answers
 
 
 class Authority(Protocol):
@@ -46,8 +49,11 @@ class Authority(Protocol):
     def give_back(self, wallet: str, usd: Decimal, resting: bool) -> None:
         """Move money back; a resting wallet has nothing in flight."""
 
-    def alive(self, wallets: Iterable[str]) -> None:
-        """The process of these wallets lives, and may give something back yet."""
+    def alive(self, wallets: Iterable[str]) -> Mapping[str, float]:
+        """The process of these wallets lives, and may give something back yet; the seconds each shut provider wants."""
+
+    def gate(self, provider: str, wait_s: float) -> None:
+        """A provider wants nobody to send for so long."""
 
     def stop(self, why: str) -> None:
         """Grant nothing more."""
@@ -61,22 +67,14 @@ class Ledger:
         self._accounts = accounts(store, folder)
         self._open: dict[str, float] = {}  # wallets that may give money back → when their process was last heard of
         self._ended: dict[str, str] = {}  # model, or "" for all: which cap ended it
+        self._gates = Gates()
         self._lock = threading.Lock()
 
     def grant(self, wallet: str, model: str, day: str, need: Decimal, want: Decimal) -> Grant:
         """A refusal ends the sweep (or, by its own cap, the model): rows that come later must not fit in by size."""
         with self._lock:
-            ended = self._ended.get("") or self._ended.get(model)
-            if ended:
-                return Grant(why=ended)
-            room = self._room(model, day)
-            scope, left = min(room.items(), key=lambda pair: pair[1])
-            if need > left:
-                return self._refuse(model, scope, need, left)
-            usd = max(need, round_down(min(want, left / SHARE)))
-            self._move(wallet, model, day, usd, "grant")
-            self._open[wallet] = time.monotonic()
-            return Grant(usd)
+            grant = self._grant(wallet, model, day, need, want)
+        return replace(grant, gates=self._gates.waits())
 
     def give_back(self, wallet: str, usd: Decimal, resting: bool) -> None:
         """Safe to lose: what is not given back stays held."""
@@ -87,10 +85,15 @@ class Ledger:
             if resting:
                 self._open.pop(wallet, None)
 
-    def alive(self, wallets: Iterable[str]) -> None:
+    def alive(self, wallets: Iterable[str]) -> dict[str, float]:
         """Their money is worth waiting for."""
         with self._lock:
             self._open |= {wallet: time.monotonic() for wallet in wallets if wallet in self._open}
+        return self._gates.waits()
+
+    def gate(self, provider: str, wait_s: float) -> None:
+        """Told to everybody with the next answer that each gets."""
+        self._gates.shut({provider: wait_s})
 
     def stop(self, why: str) -> None:
         """Grant nothing more, whoever asks."""
@@ -113,6 +116,19 @@ class Ledger:
             own = {model: min(self._room(model, day).values()) for model in models}
             shared = self._room("", day).values()
             return {**own, "": min(shared)}
+
+    def _grant(self, wallet: str, model: str, day: str, need: Decimal, want: Decimal) -> Grant:
+        ended = self._ended.get("") or self._ended.get(model)
+        if ended:
+            return Grant(why=ended)
+        room = self._room(model, day)
+        scope, left = min(room.items(), key=lambda pair: pair[1])
+        if need > left:
+            return self._refuse(model, scope, need, left)
+        usd = max(need, round_down(min(want, left / SHARE)))
+        self._move(wallet, model, day, usd, "grant")
+        self._open[wallet] = time.monotonic()
+        return Grant(usd)
 
     def _refuse(self, model: str, scope: str, need: Decimal, left: Decimal) -> Grant:
         why = f"the cap {scope} leaves {left:.6f} USD, and the next request may cost {need:.6f} USD"

@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from mixgrid.budget.base import Attempt, Ending, Entry, Hold
+from mixgrid.budget.gates import Gates
 from mixgrid.budget.journal import Journal
 from mixgrid.budget.ledger import PULSE_S, Authority, Grant
 from mixgrid.errors import Incomplete
@@ -47,7 +48,7 @@ class LedgerPurse:
     def __init__(self, store: Store, folder: str, model: str, authority: Authority) -> None:
         self._given = store, folder, model, authority
         self._model, self._authority = model, authority
-        self._journal = Journal(store, folder, model)
+        self._journal, self._gates = Journal(store, folder, model), Gates()
         self._change = threading.Condition()
         self._wallets: dict[str, _Wallet] = {}
         self._current: _Wallet | None = None
@@ -127,6 +128,13 @@ class LedgerPurse:
                     self._wallets[hold.wallet].held.discard(hold.hold_id)
             self._change.notify_all()
 
+    def gate(self, provider: str, wait_s: float = 0.0) -> float:
+        """A wait that nobody knows of yet goes to the ledger at once, and from there to every other engine."""
+        if wait_s > self._gates.left(provider):
+            self._gates.shut({provider: wait_s})
+            self._authority.gate(provider, wait_s)
+        return self._gates.left(provider)
+
     def close(self) -> None:
         """Give back what no attempt holds."""
         self._journal.write([])
@@ -148,7 +156,10 @@ class LedgerPurse:
         return self._current
 
     def _start_pulse(self) -> None:
-        """Tell the ledger that this process lives, as long as it has wallets: who is silent is waited for no more."""
+        """Tell the ledger that this process lives, as long as it has wallets: who is silent is waited for no more.
+
+        The answer says which providers asked others to wait: a pulse apart, as most ask for a few seconds.
+        """
         if not self._pulsing:
             self._pulsing = True
             threading.Thread(target=self._pulse, name="mixgrid-pulse", daemon=True).start()
@@ -162,7 +173,7 @@ class LedgerPurse:
             if not mine:
                 return
             try:
-                self._authority.alive(mine)
+                self._gates.shut(self._authority.alive(mine))
             except Incomplete:  # the ledger is gone, and with it whoever might wait
                 self._pulsing = False
                 return
@@ -172,6 +183,7 @@ class LedgerPurse:
         grant = Grant()
         try:
             grant = self._authority.grant(wallet.wallet, self._model, wallet.day.isoformat(), need, want)
+            self._gates.shut(grant.gates)
         finally:
             with self._change:
                 wallet.free += grant.usd

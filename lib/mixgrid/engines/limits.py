@@ -100,8 +100,9 @@ class Limits:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         *,
         gentle: bool = True,  # where no limit is known, begin with few at a time
+        gate: Callable[[], float] = lambda: 0.0,  # seconds that the provider is shut, as others were told
     ) -> None:
-        self._clock, self._sleep = clock, sleep
+        self._clock, self._sleep, self._gate = clock, sleep, gate
         self._requests, self._tokens = Pace(requests_per_minute, clock), Pace(tokens_per_minute, clock)
         self._most = concurrency
         self._gentle = gentle and requests_per_minute is None  # until something is refused, or a limit is told
@@ -188,15 +189,18 @@ class Limits:
 
     async def _turn(self, tokens: int) -> None:
         while True:
-            while (wait := self._shut_until - self._clock()) > 0:
+            while (wait := self._shut_for()) > 0:
                 await self._sleep(wait + random.uniform(0, min(1.0, wait)))  # not all at once when the gate opens
             wait = max(self._requests.take(1), self._tokens.take(tokens))
             if self._gentle:
                 wait += random.uniform(0, SPREAD_S)
             if wait > 0:
                 await self._sleep(wait)
-            if self._shut_until <= self._clock():
+            if self._shut_for() <= 0:
                 return
+
+    def _shut_for(self) -> float:
+        return max(self._shut_until - self._clock(), self._gate())
 
     async def _enter(self) -> None:
         if self._busy < self.allowed and not self._waiting:

@@ -50,7 +50,8 @@ class OpenAIEngine:
         most = math.ceil(api.concurrency / share)
         self._share, self._most = share, most
         limits = _per(api.requests_per_minute, share), _per(api.tokens_per_minute, share)
-        self._limits = Limits(most, *limits, gentle=not self._till.free)  # a server of one's own is asked at once
+        gentle = not self._till.free  # a server of one's own is asked at once
+        self._limits = Limits(most, *limits, gentle=gentle, gate=self._till.gate)
         self._client = client(api, spec.model)
         self._money = ThreadPoolExecutor(DESK * most, "mixgrid-money")
         self._desk = asyncio.Semaphore(DESK * most)
@@ -98,6 +99,8 @@ class OpenAIEngine:
                 found = await self._try(ask, hold)
                 if isinstance(found, Answer):
                     return found
+                if found.wait_s:
+                    await self._in_thread(self._till.gate, found.wait_s)  # for the provider's other models too
                 if found.kind in ("without", "fatal"):
                     continue
                 since, blind, waits = min(since, self._now()), blind + (not found.unbilled), waits + 1

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from mixgrid.budget.base import Attempt, Ending, Entry, Hold, Purse
 from mixgrid.engines.base import Ask, EngineSpec
@@ -72,6 +73,8 @@ class Till:
             )
         self._model = spec.model
         self._purse: Purse | None = None if self.free else spec.purse
+        url = urlsplit((entry.api or Api()).url)
+        self._provider = f"{url.hostname}:{url.port or url.scheme}"  # no user nor password that may stand before it
         self._price = price_of(entry, spec.model, (entry.api or Api()).url)
 
     def reserve(self, ask: Ask, wait: bool = True) -> Hold | None:
@@ -105,6 +108,10 @@ class Till:
         """The same for many; all durable when this returns."""
         if self._purse and entries:
             self._purse.book(entries)
+
+    def gate(self, wait_s: float = 0.0) -> float:
+        """As the purse's `gate`, of this model's provider. Without a purse (a free server) each waits for itself."""
+        return self._purse.gate(self._provider, wait_s) if self._purse else wait_s
 
     def disown(self, holds: Iterable[Hold]) -> None:
         """Have nobody wait for these: a later process ends them."""
