@@ -381,9 +381,11 @@ def test_blanks_without_end_after_what_may_begin_a_mark_are_read_in_one_pass(beg
         "<|channel|>analysis<|message|>Pendek.<|end|><|start|>assistant<|channel|>final<|message|>Ani pulang.",
         "<|channel|>final<|message|>Ani pulang.",
         "<|channel|>final <|constrain|>text<|message|>Ani pulang.",
+        "<|START_THINKING|>Pendek.<|END_THINKING|><|START_RESPONSE|>Ani pulang.<|END_RESPONSE|>",
+        "<|begin_of_thought|>Pendek.<|end_of_thought|>\n<|begin_of_solution|>\nAni pulang.\n<|end_of_solution|>",
     ],
 )
-def test_of_a_channel_for_the_answer_nothing_but_the_answer_is_left(text: str) -> None:
+def test_of_the_marks_of_an_answer_nothing_is_left(text: str) -> None:
     assert visible(Raw(text)) == Visible("Ani pulang.", False)
 
 

@@ -62,6 +62,8 @@ _MARKS = (
 _ENDS = {fold(mark[1:-1]): n == 1 for pair in _MARKS for n, mark in enumerate(pair)}
 _CHANNEL = "|channel|"  # gpt-oss's: <|channel|>analysis<|message|>…, until <|channel|>final<|message|>…
 _FINAL = re.compile(r"final(?:[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>)?")
+# Marks of an answer that follows a thought, no part of it: Cohere's Command; OpenThinker's.
+_ANSWER = re.compile(r"<\|(?:(?:START|END)_RESPONSE|(?:begin|end)_of_solution)\|>")
 TAG = re.compile(r"<\s*(?:(/)\s*)?([^\s<>/]{1,40})(?:\s[^<>]*?)?(/?)>")
 # A tag in another dress: [THINK] (Magistral), ◁think▷ (Kimi), and one that something has escaped. Only thoughts' count,
 # and only bare ones: `[thinking about it]` is an aside. No two parts of it match the same blanks, so it takes one pass.
@@ -176,7 +178,7 @@ def visible(raw: Raw, tags: Tags = TAGS, entities: bool = False) -> Visible:
     own = outside(raw.text, THINK)
     asked = outside(html.unescape(own.text) if entities else own.text, tags.reasoning | THINK)
     cut_short = raw.finish_reason == "length" and bool(raw.reasoning) and not raw.text.strip()
-    return Visible(asked.text.strip(), own.unfinished or asked.unfinished or cut_short)
+    return Visible(_ANSWER.sub("", asked.text).strip(), own.unfinished or asked.unfinished or cut_short)
 
 
 def missing(raw: Raw, seen: Visible, wanted: str) -> Parsed:
