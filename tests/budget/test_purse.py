@@ -6,13 +6,14 @@ from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mixgrid.budget.base import Entry
-from mixgrid.budget.books import COMPACT_ABOVE, accounts, attempts_folder, compact, lines, moves
-from mixgrid.budget.ledger import Grant, Ledger
+from mixgrid.budget.books import COMPACT_ABOVE, accounts, attempts_folder, compact, lines, moves, write_moves
+from mixgrid.budget.ledger import SILENT_S, Grant, Ledger
 from mixgrid.budget.purse import LedgerPurse
 from mixgrid.pricing import ZERO
 from mixgrid.store import Store, StoreError
@@ -396,6 +397,26 @@ def test_the_wallet_of_a_process_that_was_killed_is_not_waited_for(
     assert purse(tmp_path, book).reserve("r2", USD) is None
     assert "of the sweep" in book.ended()[""]  # so that the sweep ends by its budget, not as one with trouble
     assert committed(tmp_path) >= USD
+
+
+def test_time_in_which_the_ledger_waits_for_its_store_is_no_silence_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book, clock = ledger(tmp_path, "0.2"), [0.0]
+    monkeypatch.setattr("mixgrid.budget.ledger.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    for wallet in ("in flight", "done"):
+        assert book.grant(wallet, "m", "2026-03-01", USD, USD).usd
+
+    def slowly(*given: Any) -> None:
+        clock[0] += 2 * SILENT_S
+        write_moves(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mixgrid.budget.ledger.write_moves", slowly)
+        book.give_back("done", Decimal("0.05"), True)
+    assert not book.grant("other", "n", "2026-03-01", USD, USD).final
+    clock[0] += 2 * SILENT_S
+    assert book.grant("other", "n", "2026-03-01", USD, USD).final
 
 
 def test_the_wallet_of_a_process_that_is_only_slow_is_waited_for(

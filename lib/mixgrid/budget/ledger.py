@@ -150,6 +150,11 @@ class Ledger:
 
     def _move(self, wallet: str, model: str, day: str, usd: Decimal, why: str) -> None:
         """Written, then looked: whoever took the lease from us in between reads this move."""
-        write_moves(self._store, self._folder, [Move(wallet, model, day, usd, datetime.now(UTC), why)])
-        self._confirm()
+        since = time.monotonic()
+        try:
+            write_moves(self._store, self._folder, [Move(wallet, model, day, usd, datetime.now(UTC), why)])
+            self._confirm()
+        finally:  # while the store is waited for nobody is heard, so that this time is nobody's silence
+            away = time.monotonic() - since
+            self._open = {name: heard + away for name, heard in self._open.items()}
         self._accounts.setdefault(wallet, Account(model, day)).moved += usd
