@@ -24,6 +24,7 @@ class Batches:
         self.files: dict[str, bytes] = {}
         self.batches: dict[str, Json] = {}
         self.looks: Counter[str] = Counter()
+        self.uploads = 0
 
     def add_to(self, app: web.Application) -> None:
         """The routes."""
@@ -34,7 +35,10 @@ class Batches:
         app.router.add_get("/v1/batches/{id}", self.look)
 
     async def upload(self, request: web.Request) -> web.Response:
-        """Keep a file."""
+        """Keep a file, or say when to come again."""
+        self.uploads += 1
+        if self.uploads == 1 and (wait_s := self.server.plan.upload_refused_s):
+            return error(429, "Too many requests.", {"retry-after": f"{wait_s}"})
         form = await request.post()
         field: Any = form["file"]
         return web.json_response({"id": self._keep(field.file.read()), "object": "file"})

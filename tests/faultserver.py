@@ -47,6 +47,7 @@ class Plan:
     refused_s: float = 0.02  # what the fault `429` asks to wait
     unknown: tuple[str, ...] = ()  # parameters that it refuses with 400
     quota: int | None = None  # answers, until the account is empty
+    upload_refused_s: float = 0.0  # what the first upload of a file is refused with
     batch_polls: int = 1  # looks at a batch until it ends
     batch_ends: tuple[str, ...] = ("completed",)  # of the first batch, the second, …; the last goes on
     batch_done: float = 1.0  # share of requests answered by a batch that expires or is cancelled

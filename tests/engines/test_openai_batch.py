@@ -1,6 +1,7 @@
 """The batch engine against a real server: nothing is bought twice, whatever ends in between."""
 
 import json
+import time
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -274,3 +275,15 @@ def test_a_batch_that_is_given_up_leaves_its_holds_to_a_later_process(
         assert len(wallet.held) == 20
         assert None not in answer(server, notes, wallet, asks(20))
         check(server, notes, wallet)
+
+
+def test_a_retry_after_is_told_to_the_sweep_and_one_that_others_were_told_is_kept_to(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wallet, slept = Wallet(), list[float]()
+    monkeypatch.setattr(openai_batch, "time", SimpleNamespace(sleep=slept.append, monotonic=time.monotonic))
+    with fault_server(Plan(upload_refused_s=120.0)) as server:
+        assert None not in answer(server, notes, wallet, asks(2))
+        assert 0 < wallet.gate(server.url.split("/")[2]) <= 120
+    assert slept[0] == 0.0  # nobody had been told to wait
+    assert sum(wait > 100 for wait in slept) >= 3  # then each call of the provider's waits first

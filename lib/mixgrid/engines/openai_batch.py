@@ -13,16 +13,15 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, TypeVar
 
 from mixgrid.budget.base import Entry
 from mixgrid.engines.base import Ask, EngineSpec, GaveUp
+from mixgrid.engines.batches import FULL, is_full, refusal, reply_of, status_of, trouble_of
 from mixgrid.engines.notes import Asked, Note
-from mixgrid.engines.retry import Trouble, backoff, of_no_response, of_response, redacted, without_keys
-from mixgrid.engines.till import Reply, Till, key_of, nothing
+from mixgrid.engines.retry import Trouble, backoff, of_no_response, of_response, without_keys
+from mixgrid.engines.till import Till, key_of, nothing
 from mixgrid.engines.wire import Json, Wire, has_utf8, json_object
 from mixgrid.errors import UserError
 from mixgrid.manifest import Api
@@ -33,7 +32,6 @@ T = TypeVar("T")
 MOST_REQUESTS = 50_000  # in one file; OpenAI's limits, of which
 MOST_BYTES = 190_000_000  # it allows 200 MB
 ENDED = ("completed", "expired", "cancelled", "failed")
-FULL = "token_limit_exceeded"  # the provider queues no more for now
 PATH: Final = "/v1/chat/completions"  # as the lines of a file name it, whatever the server's own address
 
 
@@ -78,8 +76,8 @@ class BatchEngine:
                     batch = self._ended(note.batch_id)
                     found |= self._collect(note, batch)
                     del out[note.name]
-                    full += _is_full(batch)
-                    tries.update(() if _is_full(batch) else list(note.asked))
+                    full += is_full(batch)
+                    tries.update(() if is_full(batch) else list(note.asked))
                 self._queued(full < len(sent), len(lacking))
         except GaveUp as stop:
             end = str(stop)
@@ -205,15 +203,15 @@ class BatchEngine:
         """Settle all of a batch, and give the answers; what has none is asked again. GaveUp: it would be in vain."""
         self._out.discard(note.batch_id)
         lines = dict(self._lines(batch))
-        self._proven = self._proven or any(_status(line) == 200 for line in lines.values())
+        self._proven = self._proven or any(status_of(line) == 200 for line in lines.values())
         found = [self._entry(asked, lines.get(name), batch) for name, asked in note.asked.items()]
         self._till.book([entry for entry, _ in found])
         self._notes.forget(note)
         answers = {e.hold.request_id: e.attempt.answer for e, _ in found if e.attempt.answer}
-        end = _refusal(batch) or next((why for _, why in found if why), "")
+        end = refusal(batch) or next((why for _, why in found if why), "")
         if end:
             raise GaveUp(f"{self._wire.host}: {end}", list(answers.values()))
-        if _is_full(batch):
+        if is_full(batch):
             time.sleep(self._api.poll_s)
         return answers
 
@@ -228,18 +226,19 @@ class BatchEngine:
 
     def _entry(self, asked: Asked, line: Json | None, batch: Any) -> tuple[Entry, str]:
         """How one request ended, for the ledger; and why nothing more can be asked, if that is what its line says."""
-        reply, hold = _reply(line, batch), asked.hold
+        reply, hold = reply_of(line, batch), asked.hold
         if reply.status == 200 and reply.json is not None:
             body, bill = dict(reply.json), self._till.bill(hold, reply)
             answer = self._wire.answer(body, asked, float(bill.usd), reply.latency_s, self.fingerprint)
             return self._till.settled(hold, reply, self._wire.provider(body), bill, answer), ""
-        trouble = _trouble(line, reply, batch, self._proven)
+        trouble = trouble_of(line, reply, batch, self._proven)
         row = self._wire.failed(trouble.reason, asked, reply.latency_s) if trouble.kind == "row" else None
         end = self._wire.heed(trouble, {trouble.parameter: None})
         return self._till.failed(hold, reply, self._wire.host, trouble, row), end
 
     def _patiently(self, call: Callable[[], T]) -> T:
         """A call of the provider's API that may be repeated, until it succeeds. GaveUp where it is in vain."""
+        time.sleep(self._till.gate())
         since, tries = time.monotonic(), 0
         while True:
             try:
@@ -251,49 +250,4 @@ class BatchEngine:
             tries += 1
             if trouble.kind not in ("again", "busy") or time.monotonic() - since > self._api.patience_s:
                 raise GaveUp(f"{self._wire.host}: {trouble.sentence}")
-            time.sleep(max(trouble.wait_s or 0.0, backoff(tries)))
-
-
-def _status(line: Json | None) -> int | None:
-    response = (line or {}).get("response")
-    status = response.get("status_code") if isinstance(response, dict) else None
-    return status if isinstance(status, int) and 100 <= status < 1000 else None
-
-
-def _reply(line: Json | None, batch: Any) -> Reply:
-    """A line of a result file as a reply; sent and ended are the batch's."""
-    response = (line or {}).get("response")
-    body = response.get("body") if isinstance(response, dict) else None
-    began, ended = _time(batch.created_at), _time(batch.completed_at or batch.expired_at or batch.cancelled_at)
-    found = body if isinstance(body, dict) else None
-    return Reply(_status(line), json.dumps(line) if line else "", began, ended, found)
-
-
-def _trouble(line: Json | None, reply: Reply, batch: Any, proven: bool) -> Trouble:
-    """Why a request has no answer. Only completed requests are billed, so what failed, or was never begun, is not."""
-    if line is None:
-        return Trouble("again", f"not in the results of a batch that is {batch.status}", batch.status != "completed")
-    if reply.status is None:
-        return Trouble("again", f"batch: {json.dumps(line.get('error'))[:300]}", unbilled=True)
-    found = of_response(reply.status, {}, reply.json, proven)
-    return replace(found, unbilled=True)
-
-
-def _codes(batch: Any) -> list[Any]:
-    return list((batch.errors.data if batch.errors else None) or ())
-
-
-def _is_full(batch: Any) -> bool:
-    """Whether the batch was refused because too much is queued already: it is made again later."""
-    return batch.status == "failed" and any(error.code == FULL for error in _codes(batch))
-
-
-def _refusal(batch: Any) -> str:
-    """Why the provider would not begin with a batch; empty where it did, or will later."""
-    if batch.status != "failed" or _is_full(batch):
-        return ""
-    return "; ".join(redacted(str(error.message)) for error in _codes(batch)) or "the batch failed, and nobody says why"
-
-
-def _time(seconds: int | None) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC) if seconds else datetime.now(UTC)
+            time.sleep(max(self._till.gate(trouble.wait_s or 0.0), backoff(tries)))
