@@ -1,5 +1,6 @@
 """The fault server's batch endpoints: files, batches that end well, badly or in part, and two result files."""
 
+import asyncio
 import json
 import time
 from collections import Counter
@@ -43,9 +44,18 @@ class Batches:
         field: Any = form["file"]
         return web.json_response({"id": self._keep(field.file.read()), "object": "file"})
 
-    async def content(self, request: web.Request) -> web.Response:
-        """A file's bytes."""
-        return web.Response(body=self.files[request.match_info["id"]])
+    async def content(self, request: web.Request) -> web.StreamResponse:
+        """A file's bytes; with the fault `drip` a few of them now and then."""
+        data = self.files[request.match_info["id"]]
+        if self.server.fault(request.match_info["id"]) != "drip":
+            return web.Response(body=data)
+        self.server.state.statuses["drip"] += 1
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for byte in data:
+            await response.write(bytes([byte]))
+            await asyncio.sleep(0.05)
+        return response
 
     async def make(self, request: web.Request) -> web.Response:
         """Make a batch; what it may cost is exposed until it ends."""

@@ -121,7 +121,7 @@ class Server:
         if refusal := self._refusal(request, ask):
             self.state.statuses[str(refusal.status)] += 1
             return refusal
-        fault = self._fault(key)
+        fault = self.fault(key)
         with self._exposed(ask):
             await asyncio.sleep(self.plan.slow_s if fault == "slow" else self.plan.latency_s)
             body = completion(ask, key, fault, self._tries[key])
@@ -162,7 +162,8 @@ class Server:
         self.state.answers[key] += 1
         self.state.bills.append((response_id, key, usd, False))
 
-    def _fault(self, key: str) -> str:
+    def fault(self, key: str) -> str:
+        """What happens to this try of what is asked; empty: nothing odd."""
         self._tries[key] += 1
         drawn, below = share_of(self.plan.seed, key, self._tries[key]), 0.0
         for name, share in sorted(self.plan.faults.items()):

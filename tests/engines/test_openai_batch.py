@@ -19,6 +19,7 @@ from mixgrid.errors import UserError
 from mixgrid.records import Message, Sampling
 from mixgrid.schemas import to_table
 from mixgrid.store import Store, StoreError
+from tests.faultbodies import share_of
 from tests.faultserver import FaultServer, Plan, fault_server
 from tests.paid import Wallet, asks, entry, text_of
 
@@ -287,3 +288,15 @@ def test_a_retry_after_is_told_to_the_sweep_and_one_that_others_were_told_is_kep
         assert 0 < wallet.gate(server.url.split("/")[2]) <= 120
     assert slept[0] == 0.0  # nobody had been told to wait
     assert sum(wait > 100 for wait in slept) >= 3  # then each call of the provider's waits first
+
+
+@pytest.mark.timeout(60)
+def test_a_file_that_comes_byte_by_byte_is_given_up_in_time_and_fetched_again(notes: Notes) -> None:
+    wallet = Wallet()
+    first_try = share_of(0, "file-2", 1)  # of the results
+    assert first_try < share_of(0, "file-2", 2)
+    with fault_server(Plan(faults={"drip": first_try + 1e-9})) as server:
+        found = answer(server, notes, wallet, asks(20), timeout_s=0.5)
+        check(server, notes, wallet)
+        assert server.state().statuses == {"batch": 1, "drip": 1}
+    assert [a.text for a in found] == [text_of(ask) for ask in asks(20)]

@@ -47,10 +47,14 @@ class BatchEngine:
         self._till, self._wire = Till(spec), Wire(spec.entry)
         import openai
 
-        self._openai = openai
+        from mixgrid.engines.transport import in_time
+
+        self._openai, timeout_s = openai, self._api.timeout_s
+        http = openai.DefaultHttpxClient(timeout=timeout_s, event_hooks={"response": [in_time(timeout_s)]})
         self._client = openai.OpenAI(
-            api_key=key_of(self._api, spec.model), base_url=self._api.url, max_retries=0, timeout=self._api.timeout_s
-        )
+            api_key=key_of(self._api, spec.model), base_url=self._api.url, max_retries=0, timeout=timeout_s,
+            http_client=http,
+        )  # fmt: skip
         self.fingerprint = f"openai-batch-{openai.__version__}"
         self._adopting = threading.Lock()
         self._adopted: dict[str, Answer] | None = None  # answers of batches that earlier processes sent

@@ -1,9 +1,12 @@
 """HTTP for the SDK's client by aiohttp, which takes a third of the processor time that httpx's own transport does.
 
-Its errors are told in httpx's words, as the SDK knows them; what they mean for a bill is decided in retry.py.
+Its errors are told in httpx's words, as the SDK knows them; what they mean for a bill is decided in retry.py. Batches,
+whose files are large and whose calls are few, go by httpx itself, with `in_time` for their answers.
 """
 
+import time
 import urllib.request
+from collections.abc import Callable, Iterator
 
 import aiohttp
 import httpx2
@@ -49,6 +52,39 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
                 connector=connector, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
             )
         return self._session
+
+
+SLOWEST = 100_000  # bytes a second of a large file that is still worth waiting for
+
+
+def in_time(timeout_s: float) -> Callable[[httpx2.Response], None]:
+    """A hook for responses: ReadTimeout for a body that takes longer in all, as httpx times each read for itself.
+
+    A large file has as much more time as it takes at `SLOWEST`.
+    """
+
+    def hook(response: httpx2.Response) -> None:
+        assert isinstance(response.stream, httpx2.SyncByteStream)
+        response.stream = _InTime(response.stream, time.monotonic() + timeout_s)
+
+    return hook
+
+
+class _InTime(httpx2.SyncByteStream):
+    """A body with a time to be over."""
+
+    def __init__(self, body: httpx2.SyncByteStream, until: float) -> None:
+        self._body, self._until = body, until
+
+    def __iter__(self) -> Iterator[bytes]:
+        for part in self._body:
+            self._until += len(part) / SLOWEST
+            if time.monotonic() > self._until:
+                raise httpx2.ReadTimeout("the body came too slowly")
+            yield part
+
+    def close(self) -> None:
+        self._body.close()
 
 
 def proxy_of(scheme: str, host: str) -> str | None:
