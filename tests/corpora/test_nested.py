@@ -2,6 +2,7 @@
 
 import pytest
 
+from mixgrid.corpora.base import RowError
 from mixgrid.corpora.nested import turns
 
 
@@ -21,6 +22,11 @@ def test_an_indented_line_goes_on_with_the_turn_and_is_nobody_who_speaks() -> No
     ]
     found = turns("    Ana: the bill\n       Amount: 5\n    Budi: oke")
     assert [(turn.speaker, turn.text) for turn in found] == [("Ana", "the bill\nAmount: 5"), ("Budi", "oke")]
+
+
+def test_a_dialogue_whose_first_line_alone_is_not_indented_is_refused() -> None:
+    with pytest.raises(RowError, match="is one turn, and its indented lines look like turns: indent all lines alike"):
+        turns("Ani: hi\n    Budi: hello\n    Ani: bye")
 
 
 @pytest.mark.parametrize("speaker", ["Ana", "Dr. Siti B.", "7", "user_12", "أمين"])

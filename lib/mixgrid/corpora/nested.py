@@ -109,6 +109,8 @@ def _lines(text: str) -> list[Turn]:
             spoken[-1] = (spoken[-1][0], f"{spoken[-1][1]}\n{line.removeprefix(deeper)}")
         elif line.strip():
             raise RowError(f"the dialogue begins without a speaker: {line[:40]!r}")
+    if len(spoken) == 1 and any(line.startswith(deeper) and _SPEAKER.fullmatch(line.strip()) for line in lines):
+        raise RowError("the dialogue is one turn, and its indented lines look like turns: indent all lines alike")
     return _mentioned([Turn(str(number), *turn) for number, turn in enumerate(spoken)])
 
 
