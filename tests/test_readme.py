@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from typer.main import get_command
 
+from mixgrid.annotate import COEFFICIENTS
 from mixgrid.cli import app
 from mixgrid.corpora import READERS
 from mixgrid.corpora.catalogue import (
@@ -41,8 +42,9 @@ KEYS = (ROOT / "manifests" / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
 COMMANDS = [line.split("#")[0].strip() for block in BLOCKS for line in block.replace("\\\n", " ").splitlines()]
 DICTS: dict[str, object] = {
-    "ENGINES": ENGINES, "FAMILIES": FAMILIES, "FORMATS": FORMATS, "LANGUAGES": LANGUAGES, "METHODS": METHODS,
-    "MEASURES": MEASURES, "READERS": READERS, "TAGGERS": TAGGERS, "TASKS": TASKS,
+    "COEFFICIENTS": COEFFICIENTS, "ENGINES": ENGINES, "FAMILIES": FAMILIES, "FORMATS": FORMATS,
+    "LANGUAGES": LANGUAGES, "METHODS": METHODS, "MEASURES": MEASURES, "READERS": READERS,
+    "TAGGERS": TAGGERS, "TASKS": TASKS,
 }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from mixgrid.cli import compare, describe, generate, inspect, money, night, remote, verbs
+from mixgrid.cli import annotation, compare, describe, generate, inspect, money, night, remote, verbs
 from mixgrid.cli.options import harmless
 from mixgrid.errors import MixgridError, UserError
 
@@ -33,6 +33,7 @@ app.command()(compare.gate)
 app.command()(night.nightly)
 app.command()(generate.generate)
 app.command()(describe.describe)
+app.command()(annotation.agreement)
 app.command()(inspect.show)
 app.command()(inspect.parse)
 app.command()(inspect.corpora)
