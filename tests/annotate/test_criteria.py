@@ -1,6 +1,7 @@
 """What drives the verdict: the golden file's three fits, and a name where there is none."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from statsmodels.tools.sm_exceptions import ConvergenceWarning, PerfectSeparatio
 
 from mixgrid.annotate.base import Floats
 from mixgrid.annotate.criteria import SEPARATION, importance
+from mixgrid.errors import UserError
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "logistic.json").read_text("utf-8"))
 X, Y = np.array(GOLDEN["X"]), np.array(GOLDEN["y"], dtype=float)
@@ -71,3 +73,11 @@ def test_what_cannot_be_fitted_says_why(codes: Floats, verdict: Floats, says: st
     free = importance([f"c{i}" for i in range(codes.shape[1])], codes, verdict)[1]
     assert free.outcome.startswith(says)
     assert free.coefficients == ()
+
+
+def test_a_laptop_without_scikit_learn_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
+    with pytest.raises(
+        UserError, match=r"scikit-learn is not installed: --verdict needs `pip install 'mixgrid\[score\]'`"
+    ):
+        importance("abcd", X, Y)

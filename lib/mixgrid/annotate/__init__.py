@@ -1,9 +1,8 @@
 """Human annotation: how far annotators agree on each criterion, and which criteria drive their verdict.
 
->>> import numpy as np
 >>> from mixgrid.annotate import COEFFICIENTS
 >>> from mixgrid.annotate.base import Counts
->>> COEFFICIENTS["raw"](Counts.of(np.array([[2, 0], [1, 1]])))
+>>> float(COEFFICIENTS["raw"](Counts.of([[2, 0], [1, 1]])))
 0.5
 """
 

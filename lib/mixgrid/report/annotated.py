@@ -43,12 +43,12 @@ def _agreement(found: Sequence[Agreement]) -> Table:
 
 def _interval(answer: Answer) -> str:
     value = _number(answer.value)
-    return value if answer.low is None else f"{value} [{answer.low:.3f}, {_number(answer.high)}]"
+    return value if answer.low is None else f"{value} [{_number(answer.low)}, {_number(answer.high)}]"
 
 
 def _mean(answers: Sequence[Answer]) -> str:
     values = [answer.value for answer in answers if answer.value is not None]
-    return f"{sum(values) / len(values):.3f}" if len(values) == len(answers) else NOWHERE
+    return _number(sum(values) / len(values)) if len(values) == len(answers) else NOWHERE
 
 
 def _categories(found: Sequence[Agreement]) -> Table:
@@ -76,7 +76,7 @@ def _drivers(drivers: Sequence[Drivers]) -> Table:
 
 
 def _number(value: float | None) -> str:
-    return NOWHERE if value is None else f"{value:.3f}"
+    return NOWHERE if value is None else f"{round(value, 3) + 0.0:.3f}"  # no "-0.000"
 
 
 def _percent(value: float | None) -> str:
