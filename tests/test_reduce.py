@@ -16,7 +16,7 @@ from mixgrid.errors import UserError
 from mixgrid.metrics.base import Policies
 from mixgrid.plan.layout import predictions_folder, run_folder
 from mixgrid.records import Item, Prediction, Request, Run, Sampling, Score
-from mixgrid.reduce import Options, Reduction, reduce
+from mixgrid.reduce import Options, Reduction, load, reduce
 from mixgrid.reduce.judge import Judge
 from mixgrid.reduce.mapping import judged_parts
 from mixgrid.reduce.resample import Draws
@@ -225,6 +225,27 @@ def test_spoilt_cache_is_made_again(grid: Grid) -> None:
         grid.store.put(entry.key, b"x" * entry.size)
     for entry in list(grid.store.list(f"{NS}/scores/")):
         grid.store.delete(entry.key)
+    assert grid.reduce() == first
+
+
+@pytest.mark.parametrize("stem", ["scores", "tests", "items", "inputs.json"])
+def test_deleted_piece_of_a_reduction_is_made_again(grid: Grid, stem: str) -> None:
+    grid.fill()
+    first = grid.reduce()
+    before = {e.key for e in grid.store.list("")}
+    for entry in list(grid.store.list(f"{first.folder}/{stem}")):
+        grid.store.delete(entry.key)
+    assert grid.reduce() == first
+    assert {e.key for e in grid.store.list("")} == before
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b"[]", b"7", b'{"items":5}'])
+def test_spoilt_account_of_a_reduction_is_told_and_made_again(grid: Grid, text: bytes) -> None:
+    grid.fill()
+    first = grid.reduce()
+    grid.store.put(f"{first.folder}/inputs.json", text)
+    with pytest.raises(UserError, match=f"reduction '{first.id}' is not whole .* `mixgrid reduce MANIFEST` makes it"):
+        load(grid.store, NS, first.id)
     assert grid.reduce() == first
 
 

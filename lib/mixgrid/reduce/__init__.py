@@ -30,7 +30,7 @@ from mixgrid.reduce.resample import Draws, resample
 from mixgrid.reduce.scores import incomplete, scores_of
 from mixgrid.reduce.sides import matched, unmet
 from mixgrid.schemas import digest, from_table, to_table
-from mixgrid.store import Store
+from mixgrid.store import Store, TornError
 from mixgrid.tasks import TASKS
 from mixgrid.tasks.base import Task
 
@@ -88,7 +88,7 @@ def reduce(
     inputs.warnings.extend([options.note] if options.note else [])
     reduction_id = _id(runs, inputs, options)
     folder = scores_folder(namespace, reduction_id)
-    if not store.exists(f"{folder}/inputs.json"):
+    if not _whole(store, folder):
         cells = collect(store, namespace, runs, inputs, items, options)
         pairs = matched(cells, options.comparisons)
         found = resample(cells, pairs, options.draws)
@@ -116,9 +116,15 @@ def load(store: Store, namespace: str, reduction_id: str, warnings: Sequence[str
             {e.key.split("/")[-2] for e in store.list(f"{namespace}/scores/") if e.key.endswith("inputs.json")}
         )
         raise UserError(f"the store {store.url} holds no reduction {reduction_id!r}; {allowed(reduction_id, known)}")
-    inputs = store.get_json(f"{folder}/inputs.json")
-    scores, tests = from_table(Score, store.read(inputs["scores"])), from_table(Test, store.read(inputs["tests"]))
-    known_warnings = tuple(dict.fromkeys([*warnings, *inputs["warnings"]]))
+    try:
+        inputs = store.get_json(f"{folder}/inputs.json")
+        scores, tests = from_table(Score, store.read(inputs["scores"])), from_table(Test, store.read(inputs["tests"]))
+        known_warnings = tuple(dict.fromkeys([*warnings, *inputs["warnings"]]))
+    except (LookupError, TornError, TypeError) as error:  # NotFound is a LookupError
+        raise UserError(
+            f"reduction {reduction_id!r} is not whole in the store {store.url} ({error}); delete the folder "
+            f"{folder!r} there, and `mixgrid reduce MANIFEST` makes it again"
+        ) from error
     return Reduction(reduction_id, folder, tuple(scores), tuple(tests), inputs, known_warnings)
 
 
@@ -172,6 +178,15 @@ def _cells(population: Population, family: Family, book: Book, answers: Sequence
         if used.any():
             cells.append(Cell(population, family, book, tuple(seeds), Slices.of(population, used), parser))
     return cells
+
+
+def _whole(store: Store, folder: str) -> bool:
+    """Whether all that inputs.json names is there: a piece that a person deleted, as its damage asks, is made again."""
+    try:
+        inputs = store.get_json(f"{folder}/inputs.json")
+        return {inputs["scores"], inputs["tests"], *inputs["items"]} <= {e.key for e in store.list(f"{folder}/")}
+    except (LookupError, TornError, TypeError):  # NotFound is a LookupError
+        return False
 
 
 def _write(
