@@ -92,3 +92,22 @@ def test_a_corpus_is_described_by_a_job(head: RayHead, server: S3Server, monkeyp
     store = Store.open(url)
     assert sum(part.rows for part in store.parts("main/surveys").whole if part.stem.startswith("rows-")) == 216
     assert [entry for entry in store.list("main/surveys/") if entry.key.endswith("plots/cmi.svg")]
+
+
+def test_a_corpus_is_made_by_a_job(head: RayHead, server: S3Server, canned: Path, tmp_path: Path) -> None:
+    """Prompts, engines and the snapshot are the cluster's; the laptop sees the table and where the corpus lies."""
+    canned_model = yaml.safe_load((MANIFESTS / "models.yaml").read_text("utf-8"))["models"]["canned"]
+    canned_model["engine_args"] = {"answers": ["<translation>anew</translation>"]}
+    (tmp_path / "models.yaml").write_text(yaml.safe_dump({"models": {"canned": canned_model}}), "utf-8")
+    for name in ("corpora.yaml", "samples"):
+        (tmp_path / name).symlink_to(MANIFESTS / name)
+    recipe = yaml.safe_load((MANIFESTS / "generate_sample.yaml").read_text("utf-8"))
+    recipe |= {"model": "canned", "sampling": [], "switching": {"random": {"share": 0.5}}, "languages": ["en"]}
+    recipe["resources"] = {"replicas": 2, "gpus": 1, "batch_size": 64, "cpus": 0.5}
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe), "utf-8")
+    done = head.submit(["jobs/generate.py", str(tmp_path / "recipe.yaml"), "--store", server.url("made")])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "s3://grid-bucket/made/corpora/satire-sample-mixed/" in done.stdout
+    assert server.root is not None
+    made = [*server.root.rglob("made/corpora/satire-sample-mixed/*/items-*.parquet")]
+    assert made
