@@ -320,6 +320,26 @@ def test_an_option_that_is_not_there_is_named(declare: Declare, write: Write, ce
         read(declare(write("c.jsonl", [good | cells]), columns=columns))
 
 
+@pytest.mark.parametrize("drawn", [False, True])
+def test_options_beyond_the_letter_z_are_refused(declare: Declare, write: Write, drawn: bool) -> None:
+    columns: dict[str, Any] = {"item_id": "id", "question": "q", "options": ["o"], "label": "k"}
+    if drawn:
+        columns["distractors"] = {"column": "others", "upto": 40}
+    texts = [f"o{n:02}" for n in range(27)]
+    for n in (26, 27):
+        row = {"id": "1", "q": "?", "k": "o00"} | (
+            {"o": ["o00"], "others": texts[1 : n - 1]} if drawn else {"o": texts[:n]}
+        )
+        corpus = declare(write("c.jsonl", [row]), columns=columns)
+        if n == 26:
+            assert len(read(corpus)[0].options) == 26
+        else:
+            with pytest.raises(
+                UserError, match="row 1: 27 options, and the letters that name them end at Z; give 26 at"
+            ):
+                read(corpus)
+
+
 def test_other_answers_become_wrong_options_unless_they_overlap(declare: Declare, write: Write) -> None:
     row = {
         "id": "1",

@@ -14,9 +14,18 @@ from mixgrid.corpora.cells import strings
 from mixgrid.languages import fold
 from mixgrid.schemas import digest
 
+LETTERS = 26  # A to Z: an option beyond could not be answered
+
 
 def options(columns: Columns, values: Mapping[str, Any], item_id: str) -> tuple[str, ...]:
-    """The options as the row gives them; an empty one, or one given twice, is an error of the row."""
+    """The row's options; an empty one, one given twice, or more of them than letters is an error of the row."""
+    found = _options(columns, values, item_id)
+    if len(found) > LETTERS:
+        raise RowError(f"{len(found)} options, and the letters that name them end at Z; give {LETTERS} at most")
+    return found
+
+
+def _options(columns: Columns, values: Mapping[str, Any], item_id: str) -> tuple[str, ...]:
     given = strings(values, columns.options)
     if columns.distractors:
         return _with_distractors(columns.distractors, values, [text for text in given if text.strip()], item_id)
