@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -19,6 +20,7 @@ from mixgrid.parse import (
     label,
     last_tag,
     letter,
+    objects,
     outside,
     prose,
     tagged,
@@ -452,3 +454,18 @@ def test_a_field_is_read_through_noise(noise: str, value: str, escaped: bool) ->
 def test_leaping_to_tags_finds_what_the_regex_finds(text: str) -> None:
     found = [(tag.name, tag.closing, tag.empty, tag.start, tag.end) for tag in scan(text)]
     assert found == [(fold(m[2]), bool(m[1]), bool(m[3]), m.start(), m.end()) for m in TAG.finditer(text)]
+
+
+def test_a_flood_of_braces_is_not_decoded_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each attempt that fails counts the lines before it: 200,000 of them took two minutes."""
+    module = sys.modules["mixgrid.parse.objects"]  # mixgrid.parse has a function of that name
+    tried: list[int] = []
+
+    class Counting(json.JSONDecoder):
+        def raw_decode(self, s: str, idx: int = 0) -> tuple[object, int]:
+            tried.append(idx)
+            return super().raw_decode(s, idx)
+
+    monkeypatch.setattr(module, "_PLAIN", Counting(strict=False))
+    assert list(objects("{" * 1000 + '"a": 1}' + "{ [" * 1000 + "{ }")) == [{"a": 1}, {}]
+    assert len(tried) == 2

@@ -27,8 +27,9 @@ def objects(text: str) -> Iterator[dict[str, object] | Parsed]:
 
     What stands inside a broken object may be part of its reasoning, so nothing there is taken.
     """
-    at = text.find("{")
-    while at >= 0:
+    opened = _OPEN.search(text)
+    while opened:
+        at = opened.start()
         try:
             end = _PLAIN.raw_decode(text, at)[1]
         except RecursionError:  # nested past all sense: no answer, and each level would be tried again
@@ -40,9 +41,10 @@ def objects(text: str) -> Iterator[dict[str, object] | Parsed]:
                 yield _STRICT.decode(text[at:end])
             except ValueError as error:
                 yield Parsed("bad_format", note=excerpt(str(error)))
-        at = text.find("{", end)
+        opened = _OPEN.search(text, end)
 
 
+_OPEN = re.compile(r'\{(?=\s*["}])')  # any other brace opens no object, and a failed attempt costs the text before it
 _KEY = re.compile(r'\{\s*"')
 _BRACE = re.compile("[{}]")
 
