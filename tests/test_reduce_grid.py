@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from mixgrid.corpora.snapshot import write_snapshot
 from mixgrid.errors import UserError
 from mixgrid.manifest import load
 from mixgrid.metrics.base import Policies
 from mixgrid.metrics.bertscore import Encoder
-from mixgrid.reduce.grid import policies
-from tests.helpers import small_grid
+from mixgrid.reduce.grid import policies, reduce_grid
+from tests.helpers import ask, corpus_rows, open_grid, small_grid
 
 
 def given(folder: Path, **metrics: Any) -> Policies:
@@ -52,3 +53,12 @@ def test_policies_survive_the_reduction_s_account(tmp_path: Path) -> None:
     found = given(tmp_path, failed="wrong", bertscore={"model": "m", "baseline": [0.1, 0.2, 0.3]})
     plain = {**vars(found), "encoder": {**vars(found.encoder), "baseline": [0.1, 0.2, 0.3], "idf_texts": []}}
     assert Policies.of(plain) == found
+
+
+def test_items_that_the_task_does_not_take_are_told_with_the_scores(tmp_path: Path) -> None:
+    rows = corpus_rows()
+    rows[0]["label"] = "Satire"
+    grid = open_grid(tmp_path, rows=rows)
+    write_snapshot(grid.slices[0].whole, grid.store)
+    ask(grid)
+    assert grid.left_out()[0] in reduce_grid(grid).warnings

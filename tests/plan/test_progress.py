@@ -131,6 +131,11 @@ def test_one_part_alone_gives_no_rate(tmp_path: Path) -> None:
     assert (one.tokens_per_s, one.eta_s) == (None, None)
 
 
+def test_parts_that_end_together_give_no_rate(tmp_path: Path) -> None:
+    one = _status(tmp_path, [(1_000, 10, 50), (1_004, 10, 50)])
+    assert (one.tokens_per_s, one.eta_s) == (None, None)
+
+
 def _status(folder: Path, parts: list[tuple[int, int, int]]) -> Status:
     """The status of a run of 100 rows whose parts came at (ms, rows, completion tokens)."""
     grid = open_grid(folder, seeds=[1])

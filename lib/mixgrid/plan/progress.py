@@ -18,6 +18,7 @@ COUNTED = (
     "done", "failed", "unparsed", "prompt_tokens", "completion_tokens", "cached_tokens", "cost_micros", "gpu_ms", "cut"
 )  # fmt: skip
 WINDOW_MS = 10 * 60 * 1000  # rates look back this far
+LEAST_S = 1.0  # of a window that tells a rate: parts that end together tell none
 CUT = 0.01  # the share of answers that may end at the limit of their length before that is said
 SHOWN = 3  # of the runs that are said to be cut
 
@@ -178,7 +179,7 @@ def _rates(known: Sequence[Progress]) -> tuple[float | None, float | None]:
     latest = max((p.at_ms for p in known), default=0)
     recent = sorted((p for p in known if p.at_ms > latest - WINDOW_MS), key=lambda p: p.at_ms)
     seconds = (recent[-1].at_ms - recent[0].at_ms) / 1000 if recent else 0
-    if not seconds:
+    if seconds < LEAST_S:
         return None, None
     after = recent[1:]  # the first part's rows were answered before the clock of this window starts
     return sum(p.done for p in after) / seconds, sum(p.completion_tokens for p in after) / seconds

@@ -51,7 +51,7 @@ class Options:
     languages: tuple[str, ...] | None = None  # what the scores are about, of all that was asked; None: everything
     switching: tuple[str, ...] | None = None
     items: Mapping[str, frozenset[str]] | None = None  # by corpus: of a sweep that is not finished (reduce/prefix.py)
-    note: str = ""  # a warning that belongs to this choice
+    notes: Sequence[str] = ()  # warnings that belong to this choice
     tasks: Mapping[str, Task] = field(default_factory=lambda: TASKS)
 
     def takes(self, item: Item) -> bool:
@@ -85,7 +85,7 @@ def reduce(
     options = options or Options()
     runs = _distinct(runs)
     inputs = gather(store, namespace, runs)
-    inputs.warnings.extend([options.note] if options.note else [])
+    inputs.warnings.extend(options.notes)
     reduction_id = _id(runs, inputs, options)
     folder = scores_folder(namespace, reduction_id)
     if not _whole(store, folder):

@@ -36,9 +36,10 @@ def reduce_grid(grid: Grid, allowed: Allowed | None = None) -> Reduction:
         None if names is None else tuple(names) for names in (grid.manifest.languages, grid.manifest.switching)
     )
     part = taken(grid)
+    notes = [note for note in (part.warning, *grid.left_out()) if note]
     options = Options(
         comparisons=declared(grid.manifest, grid.path), on_ray=on_ray, languages=languages, switching=switching,
-        items=part.items, note=part.warning, policies=policies(grid.manifest, Path(grid.path).parent),
+        items=part.items, notes=notes, policies=policies(grid.manifest, Path(grid.path).parent),
         allow_unmatched=allowed.unmatched, allow_changed_items=allowed.changed_items,
     )  # fmt: skip
     return reduce(grid.store, grid.manifest.namespace, part.runs, partial(load_items, grid.store), options)
