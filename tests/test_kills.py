@@ -163,3 +163,18 @@ def test_a_killed_head_is_resumed_on_another_cluster(scene: Scene) -> None:
     with ray_head(env) as other:
         scene.again(_env(other))
     print("repeated requests:", scene.check(kills=1), file=sys.stderr)
+
+
+def test_ctrl_c_ends_with_130_and_lets_the_next_call_in(scene: Scene) -> None:
+    """Threads wait in a Ray that was started here: whatever its end does to them, the code is Ctrl-C's."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would inherit another
+    try:
+        running = scene.start({**scene.server.env(os.environ), "RAY_ADDRESS": ""})
+    finally:
+        signal.signal(signal.SIGINT, before)
+    scene.wait_for_parts(2)
+    running.send_signal(signal.SIGINT)
+    output, _ = running.communicate(timeout=60)
+    assert running.returncode == 130, output
+    assert "interrupted; what was answered is kept" in output
+    assert not list(Store.open(scene.url).list("main/leases/"))

@@ -1,5 +1,6 @@
 """The `mixgrid` command: one verb a file's function, thin over the flows. A user's mistake ends in one sentence."""
 
+import os
 import sys
 
 import typer
@@ -53,7 +54,20 @@ def main(arguments: list[str] | None = None) -> None:
     except SystemExit as end:
         if end.code == INTERRUPTED:
             print("mixgrid: interrupted; what was answered is kept, the same command goes on", file=sys.stderr)
+            _leave_ray()
         raise
+
+
+def _leave_ray() -> None:
+    """End here where Ray runs: its own end would find threads that still wait for it, and make the exit code 1.
+
+    The processes of a Ray that was started here end with this one, and a cluster with the job.
+    """
+    ray = sys.modules.get("ray")
+    if ray and ray.is_initialized():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
 
 
 def _refuse_no_text(arguments: list[str]) -> None:
