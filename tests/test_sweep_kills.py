@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -39,6 +39,7 @@ FAULTS = {
     "wrong_usage": 0.01, "no_usage": 0.01, "empty": 0.01, "eats": 0.01, "duplicate_id": 0.01,
 }  # fmt: skip
 SOURCES, TINY, BIG = 500, Decimal("0.08"), Decimal("2.5")
+SOME = Decimal("0.15")
 FEW = Decimal("0.3")  # for 80 requests, of which those in flight at the kill stay reserved, with what was granted
 BATCH, IN_FLIGHT = 32, 4
 
@@ -99,11 +100,18 @@ class Scene:
 
 @contextmanager
 def scene(
-    folder: Path, key: str, store: str, sources: int = SOURCES, seeds: Sequence[int] = (1, 2), engine: str = "openai"
+    folder: Path,
+    key: str,
+    store: str,
+    sources: int = SOURCES,
+    seeds: Sequence[int] = (1, 2),
+    engine: str = "openai",
+    faults: Mapping[str, float] = FAULTS,
+    **limits: int,
 ) -> Iterator[Scene]:
-    plan = Plan(faults=FAULTS, latency_s=0.4, retry_after="ms", batch_polls=6)
+    plan = Plan(faults=dict(faults), latency_s=0.4, retry_after="ms", batch_polls=6)
     with fault_server(plan) as server, ray_head({**os.environ, "TEST_API_KEY": key}) as head:
-        api = {"url": server.url, "key_env": "TEST_API_KEY", "poll_s": 1}
+        api = {"url": server.url, "key_env": "TEST_API_KEY", "poll_s": 1, **limits}
         model = {"engine": engine, "checkpoint": "m", "context_length": 4096, "price": {"input": 1, "output": 4}}
         manifest = small_grid(
             folder, models={"m": {**model, "api": api}}, asked=["m"], rows=corpus_rows(sources), seeds=list(seeds),
@@ -129,6 +137,24 @@ def test_five_kills_lose_nothing_double_nothing_and_never_pass_a_cap(tmp_path: P
         _nothing_bought_twice(one, 2000)
         _the_ledger_s_total_is_the_server_s(one, 1900)
         _the_key_is_nowhere(one, key)
+        _tell(one)
+
+
+def test_sixty_four_at_a_time_and_two_kills_pass_no_cap(tmp_path: Path) -> None:
+    """Nothing but the cap and the kills slows it down, so the last money is asked for by many at once."""
+    chance, key = random.Random(11), f"sk-{secrets.token_hex(16)}"
+    with scene(
+        tmp_path, key, str(tmp_path / "store"), sources=500, seeds=[1], faults={}, requests_per_minute=60_000
+    ) as one:
+        for _ in range(2):
+            one.killed(SOME, 200, chance)
+        one.ended(SOME, code=4)
+        _within(one, SOME)
+        assert one.server.state().most_at_once > 48
+        one.ended(BIG, code=0)
+        _within(one, BIG)
+        _everything_once(resolve(one.manifest, one.store), 1000)
+        _nothing_bought_twice(one, 1000)
         _tell(one)
 
 
