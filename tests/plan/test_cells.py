@@ -162,7 +162,9 @@ def test_an_entry_that_nothing_here_answers_for_is_refused_with_the_way_out(
     tmp_path: Path, entry: dict[str, Any]
 ) -> None:
     key = next(iter(entry))
-    with pytest.raises(UserError, match=rf"model 'toy', key '{key}'.*`mixgrid plan --estimate`") as caught:
+    with pytest.raises(
+        UserError, match=rf"model 'toy', key '{key}'.*leave it out of the grid: `mixgrid plan` sizes it"
+    ) as caught:
         open_grid(tmp_path, models={"toy": {**TOY, **entry}})
     assert caught.value.exit_code == 2
     assert not (tmp_path / "store").exists()

@@ -89,7 +89,7 @@ def test_a_dead_holder_elsewhere_is_passed_over_after_its_beats(store: Store) ->
 def test_of_many_that_come_at_once_one_gets_it(store: Store) -> None:
     def attempt(_: int) -> bool:
         try:
-            with hold(store, PLACE, WHAT, BEAT) as lease:
+            with hold(store, PLACE, WHAT, 1.0) as lease:  # a beat that is late by two is lost, as on a busy machine
                 inside.append(lease.key)
                 time.sleep(1.5)
                 assert flags(store)
