@@ -19,7 +19,7 @@ from tests.rayhead import BIN, end
 CLUSTER = """
 import sys
 from ray.cluster_utils import Cluster
-size = {"node_ip_address": "127.0.0.1", "object_store_memory": 150_000_000}
+size = {"node_ip_address": "127.0.0.1", "object_store_memory": int(sys.argv[3])}
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **size})
 def add():
     return cluster.add_node(num_cpus=int(sys.argv[2]), **size)
@@ -69,8 +69,8 @@ class RayNodes:
 
 
 @contextmanager
-def ray_nodes(env: Mapping[str, str], workers: int, cpus: int = 1) -> Iterator[RayNodes]:
-    """A head that takes no work and so many workers, whose processes see `env`; ended with all of them."""
+def ray_nodes(env: Mapping[str, str], workers: int, cpus: int = 1, shared: int = 150_000_000) -> Iterator[RayNodes]:
+    """A head without CPUs and so many workers, whose processes see `env`, each with so many bytes for objects."""
     own = {
         **env,
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # else every listener is on all interfaces
@@ -78,7 +78,7 @@ def ray_nodes(env: Mapping[str, str], workers: int, cpus: int = 1) -> Iterator[R
         "RAY_AUTH_TOKEN": secrets.token_hex(16),
         "PATH": f"{BIN}{os.pathsep}{env.get('PATH', os.defpath)}",
     }
-    command = [sys.executable, "-c", CLUSTER, str(workers), str(cpus)]
+    command = [sys.executable, "-c", CLUSTER, str(workers), str(cpus), str(shared)]
     process = subprocess.Popen(
         command, env=own, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
