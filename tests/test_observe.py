@@ -13,7 +13,8 @@ import pytest
 
 from mixgrid.actor import commit
 from mixgrid.observe import METRICS, JsonLines, Meter, _values
-from mixgrid.plan.layout import outcome_key
+from mixgrid.plan.frozen import freeze
+from mixgrid.plan.layout import run_key
 from mixgrid.plan.pending import Count
 from mixgrid.plan.progress import status
 from mixgrid.predict import record
@@ -92,9 +93,10 @@ def test_status_sums_cost_and_gpu_time_from_names(tmp_path: Path) -> None:
     commit(other.store, NS, {run.run_id: run for run in grid.runs}, paid, gpu_ms=7_200_000)
     (one,) = status(other.store, NS, {rows[0].run_id: 12})
     assert (one.cost_usd, one.gpu_hours) == (2.0, 2.0)
+    freeze(other, {})
     record(other, {rows[0].run_id: Count(12, 8, 0)}, {rows[0].run_id: 3}, 1.0)
-    outcome = other.store.get_json(outcome_key(NS, rows[0].run_id))
-    assert (outcome["cost_usd"], outcome["gpu_hours"], outcome["exit"]) == (2.0, 2.0, 3)
+    ended = other.store.get_json(run_key(NS, rows[0].run_id))["ended"]
+    assert (ended["cost_usd"], ended["gpu_hours"], ended["seconds"], ended["exit"]) == (2.0, 2.0, 1.0, 3)
 
 
 def test_every_metric_is_fed(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from mixgrid import predict as module
 from mixgrid.errors import Incomplete, UserError
 from mixgrid.plan.events import events
 from mixgrid.plan.grid import Grid
-from mixgrid.plan.layout import lease_folder, predictions_folder, run_folder
+from mixgrid.plan.layout import lease_folder, predictions_folder, run_key
 from mixgrid.plan.pending import counts
 from mixgrid.plan.progress import status
 from mixgrid.pool import connect
@@ -60,7 +60,7 @@ def told(outcome: Outcome) -> tuple[int, ...]:
 
 
 def exit_codes(grid: Grid) -> set[int]:
-    return {grid.store.get_json(f"{run_folder(NS, run.run_id)}/outcome.json")["exit"] for run in grid.runs}
+    return {grid.store.get_json(run_key(NS, run.run_id))["ended"]["exit"] for run in grid.runs}
 
 
 def once_each(grid: Grid) -> bool:

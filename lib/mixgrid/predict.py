@@ -22,9 +22,9 @@ from mixgrid.budget.base import Purse
 from mixgrid.corpora.snapshot import write_snapshot
 from mixgrid.errors import Incomplete, MixgridError, UserError
 from mixgrid.plan.events import tell
-from mixgrid.plan.frozen import freeze
+from mixgrid.plan.frozen import freeze, tell_end
 from mixgrid.plan.grid import Grid
-from mixgrid.plan.layout import lease_folder, outcome_key, writes
+from mixgrid.plan.layout import lease_folder, writes
 from mixgrid.plan.pending import Answered, Count, Pending, answered, counts, listing, pending
 from mixgrid.plan.preflight import check_models, environment
 from mixgrid.plan.progress import spent
@@ -275,7 +275,7 @@ def _as_row_of(run: Run, request: Request, paid: Prediction) -> Prediction:
 def _settle(
     grid: Grid, after: Mapping[str, Count], work: tuple[int, int, int], seconds: float, max_failed: float
 ) -> Outcome:
-    """Record how the call ended in each run's folder, and say so."""
+    """Record how the call ended in each run.json, and say so."""
     planned, done, failed = (sum(getattr(c, f) for c in after.values()) for f in ("planned", "done", "failed"))
     spoilt = [run_id for run_id, c in after.items() if c.failed > max_failed * c.planned]
     record(grid, after, {r: Incomplete.exit_code if c.pending or r in spoilt else 0 for r, c in after.items()}, seconds)
@@ -289,8 +289,8 @@ def _settle(
 
 
 def record(grid: Grid, after: Mapping[str, Count], codes: Mapping[str, int], seconds: float) -> None:
-    """Say in each run's folder how a call ended: Ray makes every failure's exit code 1."""
+    """Say in each run.json how a call ended: Ray makes every failure's exit code 1."""
     for run_id, c in after.items():
         took = {"seconds": round(seconds, 1), **spent(grid.store, grid.manifest.namespace, run_id)}
         ended = {"exit": codes[run_id], **asdict(c), "ended_at": datetime.now(UTC).isoformat(), **took}
-        grid.store.put_json(outcome_key(grid.manifest.namespace, run_id), ended)
+        tell_end(grid.store, grid.manifest.namespace, run_id, ended)

@@ -100,6 +100,9 @@ def test_an_answer_in_a_known_tag_is_read(text: str) -> None:
         "<raspuns>satiră</raspuns>",  # gpt-oss
         "[1] Nota [sic]: <raspuns>satiră</raspuns>",
         "[thinking about it] [analysis: none] ◁cot or not▷ <raspuns>satiră</raspuns>",  # asides
+        "[Reasoning]\nIt mocks.\n[Răspuns]\n<raspuns>satiră</raspuns>",  # headings
+        "[Reasoning]<raspuns>factual</raspuns>[/Reasoning] [ Analysis ] <raspuns>satiră</raspuns>",
+        "<|think|><raspuns>factual</raspuns><|/think|><raspuns>satiră</raspuns>",
     ],
 )
 def test_reasoning_is_set_apart_before_the_answer_is_looked_for(text: str) -> None:
@@ -396,7 +399,7 @@ DRESSES = [  # every way in which a thought's name is made a mark: (begins, ends
     for name in sorted(THINK | TAGS.reasoning)
     for dress in ("<{}>", "< {} >", "[{}]", "◁{}▷", "&lt;{}&gt;", "&amp;lt;{}&amp;gt;", "&#60;{}&#x3E;")
 ]
-SIGNS = [("<|" + name + "|>", "</|" + name + "|>") for name in sorted(THINK)]
+SIGNS = [("<|" + name + "|>", end + name + "|>") for name in sorted(THINK) for end in ("</|", "<|/")]
 PAIRS = [
     ("<|channel>", "<channel|>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
@@ -411,10 +414,11 @@ READERS: tuple[tuple[str, Callable[[Raw], Parsed]], ...] = (
     ('{"answer":"C"}', lambda raw: json_field(raw, ["answer"])),
 )
 MARK = st.sampled_from([*DRESSES, *SIGNS, *PAIRS])
+LEFT_OPEN = MARK.filter(lambda mark: not mark[0].startswith("[") or mark[0] == "[think]")  # `[Reasoning]` is a heading
 THOUGHT = st.text().map(lambda text: re.sub(r"[<>\[\]◁▷&{}]", "", text))
 
 
-@given(MARK, st.booleans(), THOUGHT, THOUGHT, FINISH)
+@given(LEFT_OPEN, st.booleans(), THOUGHT, THOUGHT, FINISH)
 def test_no_mark_of_a_thought_that_stays_open_yields_an_answer(
     mark: tuple[str, str], loud: bool, before: str, thought: str, finish: str
 ) -> None:

@@ -1,13 +1,14 @@
 """A run's plan is frozen once; more items go beside it, other prompts make another run, and prompts are kept once."""
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from mixgrid.errors import MixgridError
-from mixgrid.plan.frozen import freeze, frozen, frozen_ids
+from mixgrid.plan.frozen import freeze, frozen, frozen_ids, tell_end
 from mixgrid.plan.grid import Grid
-from mixgrid.plan.layout import prompts_folder, run_folder
+from mixgrid.plan.layout import prompts_folder, run_folder, run_key
 from mixgrid.plan.trace import read_run
 from mixgrid.records import Prompt, Request, prompt_digest
 from mixgrid.schemas import from_table, to_table
@@ -26,6 +27,7 @@ def test_a_frozen_run_lists_each_item_once_and_says_what_made_it(tmp_path: Path)
         assert read_run(grid.store, NS, run.run_id) == run
     kept = grid.store.get_json(f"{run_folder(NS, grid.runs[0].run_id)}/run.json")
     assert kept["environment"] == {"python": "3.11"}
+    assert datetime.fromisoformat(kept["frozen_at"]).tzinfo
     assert kept["manifest"]["name"] == "small"
     assert {name: kept["model"][name] for name in TOY} == TOY
 
@@ -35,6 +37,32 @@ def test_freezing_again_writes_nothing(tmp_path: Path) -> None:
     before = keys(grid := open_grid(tmp_path))
     freeze(grid, {"python": "another"})
     assert keys(grid) == before
+
+
+def test_how_a_call_ended_stands_beside_what_the_run_is(tmp_path: Path) -> None:
+    grid = open_grid(tmp_path)
+    freeze(grid, {"python": "3.11"})
+    run = grid.runs[0]
+    before = grid.store.get_json(run_key(NS, run.run_id))
+    for code in (3, 0):
+        tell_end(grid.store, NS, run.run_id, {"exit": code})
+        assert grid.store.get_json(run_key(NS, run.run_id)) == {**before, "ended": {"exit": code}}
+    freeze(open_grid(tmp_path), {"python": "another"})
+    assert grid.store.get_json(run_key(NS, run.run_id))["environment"] == {"python": "3.11"}
+    assert read_run(grid.store, NS, run.run_id) == run
+
+
+def test_no_end_is_told_of_a_run_that_nothing_froze_or_that_is_torn(tmp_path: Path) -> None:
+    grid = open_grid(tmp_path)
+    run = grid.runs[0]
+    tell_end(grid.store, NS, run.run_id, {"exit": 0})
+    assert keys(grid) == {}
+    for foreign in (b'{"run": {', b"[]"):
+        grid.store.put(run_key(NS, run.run_id), foreign)
+        tell_end(grid.store, NS, run.run_id, {"exit": 0})
+        assert grid.store.get(run_key(NS, run.run_id)) == foreign
+        freeze(open_grid(tmp_path), {})
+        assert read_run(grid.store, NS, run.run_id) == run
 
 
 def test_prompts_are_kept_once_for_all_models_and_seeds(tmp_path: Path) -> None:

@@ -70,9 +70,9 @@ def test_json_is_compact_sorted_utf8_and_torn_json_is_named(store: Store) -> Non
     assert store.get("main/runs/x/run.json") == '{"a":"ț","b":[1,null]}'.encode()
     assert store.get_json("main/runs/x/run.json") == {"a": "ț", "b": [1, None]}
     for torn in (b'{"a":"\xc8', b'{"a":', b""):
-        store.put("main/outcome.json", torn)
-        with pytest.raises(StoreError, match=r"main/outcome\.json"):
-            store.get_json("main/outcome.json")
+        store.put("main/run.json", torn)
+        with pytest.raises(StoreError, match=r"main/run\.json"):
+            store.get_json("main/run.json")
 
 
 def test_a_part_is_named_by_its_content_and_survives_unchanged(store: Store) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from mixgrid.languages import LANGUAGES, fold
 from mixgrid.records import Parsed, ParseStatus
 
-VERSION = "5"  # part of every task's parser version: raise it whenever an answer could be read otherwise
+VERSION = "6"  # part of every task's parser version: raise it whenever an answer could be read otherwise
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ _CHANNEL = "|channel|"  # gpt-oss's: <|channel|>analysis<|message|>…, until <|
 _FINAL = re.compile(r"final(?:[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>)?")
 # Marks of an answer that follows a thought, no part of it: Cohere's Command; OpenThinker's.
 _ANSWER = re.compile(r"<\|(?:(?:START|END)_RESPONSE|(?:begin|end)_of_solution)\|>")
-TAG = re.compile(r"<\s*(?:(/)\s*)?([^\s<>/]{1,40})(?:\s[^<>]*?)?(/?)>")
+TAG = re.compile(r"<\s*(?:(\|?/)\s*)?([^\s<>/]{1,40})(?:\s[^<>]*?)?(/?)>")
 # A tag in another dress: [THINK] (Magistral), ◁think▷ (Kimi), and one that something has escaped. Only thoughts' count,
 # and only bare ones: `[thinking about it]` is an aside. No two parts of it match the same blanks, so it takes one pass.
 _DRESSED = re.compile(
@@ -152,9 +152,20 @@ def scan(text: str) -> tuple[Found, ...]:
             tags.append(_found(match))
         at = text.find("<", match.end() if match else at + 1)
     if any(sign in text for sign in "[◁&"):
-        dressed = [tag for match in _DRESSED.finditer(text) if (tag := _found(match)).name in _THOUGHTS]
-        tags = sorted([*tags, *dressed], key=lambda tag: tag.start)
-    return tuple(tags)
+        tags += [tag for match in _DRESSED.finditer(text) if (tag := _found(match)).name in _THOUGHTS]
+        headings = _headings(text, tags)
+        tags = [tag for tag in tags if tag.start not in headings]
+    return tuple(sorted(tags, key=lambda tag: tag.start))
+
+
+def _headings(text: str, tags: Iterable[Found]) -> set[int]:
+    """Where `[Reasoning]` and the like stand, and no thought is closed after it; `[THINK]` is a mark all the same."""
+    closed = max((tag.start for tag in tags if tag.closing and tag.name in _THOUGHTS), default=-1)
+    return {
+        tag.start
+        for tag in tags
+        if text[tag.start] == "[" and tag.start > closed and fold(text[tag.start + 1 : tag.end - 1]).strip() != "think"
+    }
 
 
 def _found(match: re.Match[str]) -> Found:

@@ -1,11 +1,13 @@
 """A run's frozen plan in the store: run.json, one Request per item, and each prompt once.
 
-What is frozen is never changed; a run that is asked for more items gets another table beside the first. Templates,
-sampling and data are part of the run's id, so an edit makes another run and leaves this one traceable.
+What is frozen is never changed; a run that is asked for more items gets another table beside the first, and how its
+latest call ended is told beside what it is. Templates, sampling and data are part of the run's id, so an edit makes
+another run and leaves this one traceable.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from itertools import compress
 
 import numpy as np
@@ -13,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mixgrid.plan.grid import Grid, Group
-from mixgrid.plan.layout import prompts_folder, run_folder
+from mixgrid.plan.layout import prompts_folder, run_folder, run_key
 from mixgrid.plan.requests import Bools, Rendered, chunks, prompt_of, rendered, request_of
 from mixgrid.records import Prompt, Request, Run
 from mixgrid.schemas import to_table
@@ -63,21 +65,29 @@ class _Kept:
 
 
 def _write_run(grid: Grid, run: Run, environment: dict[str, str]) -> None:
-    key = f"{run_folder(grid.manifest.namespace, run.run_id)}/run.json"
-    if not _whole_json(grid.store, key):
+    key = run_key(grid.manifest.namespace, run.run_id)
+    if not _document(grid.store, key):
         manifest = grid.manifest.model_dump(mode="json", exclude_none=True)
         entry = grid.models[run.model].model_dump(mode="json", exclude_none=True)  # models.yaml may be edited later
         document = {"run": asdict(run), "manifest": manifest, "model": entry, "environment": environment}
-        grid.store.put_json(key, document)
+        grid.store.put_json(key, {**document, "frozen_at": datetime.now(UTC).isoformat()})
 
 
-def _whole_json(store: Store, key: str) -> bool:
-    """Whether a whole document is there: a driver that was killed while it wrote may leave half of one."""
+def tell_end(store: Store, namespace: str, run_id: str, ended: Mapping[str, object]) -> None:
+    """Say in run.json how the latest call left the run; nothing where no call has frozen it yet."""
+    key = run_key(namespace, run_id)
+    document = _document(store, key)
+    if document:
+        store.put_json(key, {**document, "ended": ended})
+
+
+def _document(store: Store, key: str) -> dict[str, object]:
+    """The document, if it is there and whole: a driver that was killed while it wrote may leave half of one."""
     try:
-        store.get_json(key)
+        found = store.get_json(key)
     except (NotFound, TornError):
-        return False
-    return True
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def frozen(store: Store, namespace: str, run: Run, columns: Sequence[str] | None = None) -> pa.Table:

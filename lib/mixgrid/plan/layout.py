@@ -6,13 +6,13 @@ from mixgrid.records import Run
 
 
 def run_folder(namespace: str, run_id: str) -> str:
-    """The folder of a run: run.json, requests-*.parquet, progress/, outcome.json."""
+    """The folder of a run: run.json, requests-*.parquet, progress/."""
     return f"{namespace}/runs/{run_id}"
 
 
-def outcome_key(namespace: str, run_id: str) -> str:
-    """How the latest call that knew the run left it: exit code, and counts of its rows."""
-    return f"{run_folder(namespace, run_id)}/outcome.json"
+def run_key(namespace: str, run_id: str) -> str:
+    """What a run is and what froze it; and how the latest call left it: exit code, counts of rows, time, money."""
+    return f"{run_folder(namespace, run_id)}/run.json"
 
 
 def predictions_root(namespace: str) -> str:

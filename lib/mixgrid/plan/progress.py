@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mixgrid.plan.layout import outcome_key, predictions_root, run_folder
+from mixgrid.plan.layout import predictions_root, run_folder, run_key
 from mixgrid.records import Progress
 from mixgrid.store import NotFound, Part, Store, TornError
 
@@ -132,7 +132,7 @@ def _silent(store: Store, namespace: str, parts: Sequence[Part], published: dict
 
 def _done(store: Store, namespace: str, run_id: str, planned: int, known: Sequence[Progress], silent: int) -> int:
     """Rows of the plan that are there. Rows that were answered twice are told twice, so where a run seems whole and its
-    outcome does not say so, its ids are counted.
+    run.json does not say so, its ids are counted.
     """
     told = sum(p.done for p in known) + silent
     if told < planned or not planned or _settled(store, namespace, run_id, planned):
@@ -155,7 +155,7 @@ def _ids(store: Store, part: Part) -> pa.Table:
 def _settled(store: Store, namespace: str, run_id: str, planned: int) -> bool:
     """Whether the run's last call counted every row of the plan."""
     try:
-        return bool(store.get_json(outcome_key(namespace, run_id))["done"] >= planned)
+        return bool(store.get_json(run_key(namespace, run_id))["ended"]["done"] >= planned)
     except (NotFound, TornError, KeyError, TypeError):
         return False
 

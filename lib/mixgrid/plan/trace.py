@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from mixgrid.corpora.snapshot import load_table
 from mixgrid.parse import Raw
 from mixgrid.plan.frozen import frozen
-from mixgrid.plan.layout import predictions_folder, prompts_folder, run_folder
+from mixgrid.plan.layout import predictions_folder, prompts_folder, run_key
 from mixgrid.plan.pending import listing
 from mixgrid.plan.progress import run_ids
 from mixgrid.records import Item, Message, Prediction, Prompt, Request, Run, Sampling
@@ -50,7 +50,7 @@ def trace(store: Store, namespace: str, item_id: str) -> tuple[list[Trace], list
 
 def read_run(store: Store, namespace: str, run_id: str) -> Run:
     """A run as it was frozen; StoreError names a run.json that is none."""
-    key = f"{run_folder(namespace, run_id)}/run.json"
+    key = run_key(namespace, run_id)
     try:
         data: dict[str, Any] = store.get_json(key)["run"]
         sampling = Sampling(**{**data["sampling"], "stop": tuple(data["sampling"]["stop"])})
