@@ -145,12 +145,14 @@ def test_another_token_is_one_sentence(laptop: Laptop) -> None:
 
 
 def _check_what_is_told(head: RayHead, store: Store) -> None:
-    """run.json has the commit that only the laptop knows, and how it ended; Prometheus has the counts; lines have ids and no text."""
+    """run.json has the laptop's commit, times and GPU-hours; Prometheus has the counts; lines have ids and no text."""
     (key, *_) = [entry.key for entry in store.list("main/runs/") if entry.key.endswith("run.json")]
     run = store.get_json(key)
     assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?", run["environment"]["commit"])
     assert run["environment"]["ray"]
-    assert {"ended_at", "seconds", "gpu_hours", "cost_usd", "exit"} <= set(run["ended"])
+    assert run["ended"]["exit"] == 0
+    assert run["ended"]["gpu_hours"] > 0
+    assert run["ended"]["seconds"] > 0
     assert run["frozen_at"] < run["ended"]["ended_at"]
     lines = "".join(f.read_text("utf-8", "replace") for f in head.log.parent.rglob("worker-*.err"))
     parts = [json.loads(line) for line in lines.splitlines() if '"event": "part"' in line]
