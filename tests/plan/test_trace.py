@@ -78,3 +78,16 @@ def test_files_that_were_left_alone_are_named(tmp_path: Path) -> None:
     found, warnings = trace(grid.store, NS, "s1-en")
     assert len(found) == 2
     assert "odd.txt" in warnings[0]
+
+
+def test_a_damaged_part_is_named_and_its_row_is_shown_without_its_answer(tmp_path: Path) -> None:
+    grid = asked(open_grid(tmp_path, seeds=[1]))
+    (part,) = grid.store.parts(f"{NS}/predictions").whole
+    data = bytearray(grid.store.get(part.key))
+    data[len(data) // 3] ^= 1
+    grid.store.put(part.key, bytes(data))
+    found, warnings = trace(grid.store, NS, "s1-en")
+    assert [(one.status, bool(one.messages)) for one in found] == [("pending", True)]
+    (warning,) = warnings
+    assert part.key in warning
+    assert "delete it and run again" in warning

@@ -40,12 +40,13 @@ class Trace:
 def trace(store: Store, namespace: str, item_id: str) -> tuple[list[Trace], list[str]]:
     """The item in every run of the namespace, and warnings about files that were left alone."""
     found: list[Trace] = []
+    damaged: dict[str, None] = {}  # what is wrong with parts, each told once
     for run_id in run_ids(store, namespace):
         run = read_run(store, namespace, run_id)
         plan = frozen(store, namespace, run)
         requests = from_table(Request, plan.filter(pc.equal(plan["item_id"], item_id)))
-        found += [_traced(store, namespace, run, request) for request in requests]
-    return found, listing(store, namespace).warnings()
+        found += [_traced(store, namespace, run, request, damaged) for request in requests]
+    return found, [*listing(store, namespace).warnings(), *damaged]
 
 
 def read_run(store: Store, namespace: str, run_id: str) -> Run:
@@ -59,8 +60,8 @@ def read_run(store: Store, namespace: str, run_id: str) -> Run:
         raise StoreError(f"{key!a} in the store {store.url} is no run of mixgrid's: {error!r}") from error
 
 
-def _traced(store: Store, namespace: str, run: Run, request: Request) -> Trace:
-    row, task = _prediction(store, namespace, run, request), TASKS[run.task]
+def _traced(store: Store, namespace: str, run: Run, request: Request, damaged: dict[str, None]) -> Trace:
+    row, task = _prediction(store, namespace, run, request, damaged), TASKS[run.task]
     items = load_table(store, run.corpus, run.snapshot, run.split)
     (item,) = from_table(Item, items.filter(pc.equal(items["item_id"], request.item_id)))
     shown = Trace(
@@ -84,17 +85,19 @@ def _prompt(store: Store, run: Run, request: Request) -> tuple[Message, ...]:
     return ()
 
 
-def _prediction(store: Store, namespace: str, run: Run, request: Request) -> Prediction | None:
+def _prediction(
+    store: Store, namespace: str, run: Run, request: Request, damaged: dict[str, None]
+) -> Prediction | None:
     """The run's row for the request; of several, the one that counts: the lowest digest."""
     rows: list[Prediction] = []
     for part in store.parts(predictions_folder(namespace, run)).whole:
         try:
             ids = store.read(part, ["run_id", "request_id"])
-        except TornError:  # a foreign file under a part's name
-            continue
-        if pc.any(
-            pc.and_(pc.equal(ids["run_id"], run.run_id), pc.equal(ids["request_id"], request.request_id))
-        ).as_py():
-            rows += from_table(Prediction, store.read(part))
-    mine = [r for r in rows if (r.run_id, r.item_id, r.request_id) == (run.run_id, request.item_id, request.request_id)]
-    return min(mine, key=lambda r: r.row_sha256, default=None)
+            mine = pc.and_(pc.equal(ids["run_id"], run.run_id), pc.equal(ids["request_id"], request.request_id))
+            rows += from_table(Prediction, store.read(part)) if pc.any(mine).as_py() else []
+        except TornError as error:  # a foreign file under a part's name, or bytes that have changed
+            damaged[f"left out a part, so its rows count as pending: {error}"] = None
+    wanted = run.run_id, request.item_id, request.request_id
+    return min(
+        (r for r in rows if (r.run_id, r.item_id, r.request_id) == wanted), key=lambda r: r.row_sha256, default=None
+    )
