@@ -9,6 +9,8 @@ from tests.cli.conftest import Mixgrid
 from tests.helpers import ask
 from tests.survey.test_samples import SAMPLES, dialogue, grid_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def here(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

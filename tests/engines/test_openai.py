@@ -22,6 +22,8 @@ from tests.faultbodies import ANSWERS
 from tests.faultserver import FaultServer, Plan, fault_server
 from tests.paid import Wallet, asks, entry, text_of
 
+pytestmark = pytest.mark.slow
+
 MICRO = Decimal("1e-12")  # the fault server's unit of money
 
 

@@ -23,6 +23,8 @@ from tests.faultbodies import share_of
 from tests.faultserver import FaultServer, Plan, fault_server
 from tests.paid import Wallet, asks, entry, text_of
 
+pytestmark = pytest.mark.slow
+
 MICRO = Decimal("1e-12")
 
 

@@ -21,6 +21,8 @@ from tests.cli.conftest import Mixgrid
 from tests.cli.conftest import mixgrid as mixgrid  # noqa: PLC0414 - a fixture, used by its name
 from tests.helpers import TOY, ask, corpus_rows, small_grid
 
+pytestmark = pytest.mark.slow
+
 SATIRE, FACTUAL = "<raspuns>satiră</raspuns>", "<raspuns>factual</raspuns>"
 
 

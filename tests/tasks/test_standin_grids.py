@@ -18,6 +18,8 @@ from mixgrid.reduce.grid import reduce_grid
 from mixgrid.report import report
 from tests.helpers import NS, TOY, ask, predictions
 
+pytestmark = pytest.mark.slow
+
 ANSWERS = ['{"answer": "A"}', '{"summary": "Two people make a plan for the day, and agree on it in the end."}']
 LIMIT = 8
 
