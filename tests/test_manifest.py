@@ -117,6 +117,7 @@ def test_an_unknown_key_at_any_depth_gets_the_nearest_and_all_allowed(
         ("max_tokens: 0", "'sampling.0.max_tokens': 0 is not right: it should be greater than or equal to 1"),
         ("max_tokens: yes", "'sampling.0.max_tokens': True is not right: it should be a valid integer"),
         ("repetition_penalty: 0", "'sampling.0.repetition_penalty': 0 is not right: it should be greater than 0"),
+        ("regex: ''", "'sampling.0.regex': '' is not right: String should have at least 1 character"),
         ("regex: '('", "key 'sampling.0.regex': '(' is not right: "),
         ("stop: ['']", "'sampling.0.stop.0': '' is not right: String should have at least 1 character"),
     ],
@@ -145,7 +146,7 @@ def test_a_sampling_value_that_cannot_be_is_refused(file: Path, text: str, says:
         ("seeds: [1, 2]", "seeds: []", "key 'seeds': [] is not right: name at least 1"),
         ("{name: mini}", "mini", "key 'corpora.0': 'mini' is not right: write keys and values below it"),
         ("name: g\n", "name: a b\n", "key 'name': 'a b' is not right: write a name of letters, digits and . _ -"),
-        ("name: g\n", "name: g\nname: h\n", "key 'name' stands there twice"),
+        ("name: g\n", "name: g\nname: h\n", "key 'name' stands there twice at line 2, column 1"),
         ("name: mini", "name: mini, name: other", "key 'name' stands there twice"),
     ],
 )

@@ -1,13 +1,14 @@
 """The way to Ray: a local one keeps to the loopback address, and an address that is none is the user's to mend."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 import ray
 from ray._private import auto_init_hook, ray_constants, services
 
-from mixgrid.errors import UserError
+from mixgrid.errors import Incomplete, UserError
 from mixgrid.pool import connect
 
 
@@ -39,3 +40,11 @@ def test_a_ray_address_that_is_none_is_a_sentence(no_cluster: pytest.MonkeyPatch
     with pytest.raises(UserError, match="RAY_ADDRESS=nonsense: Invalid address format: nonsense; write host:port"):
         connect()
     assert ray_constants.ENABLE_RAY_CLUSTER
+
+
+def test_a_ray_that_does_not_start_here_is_a_sentence(no_cluster: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    no_cluster.setenv("RAY_TMPDIR", str(file / "folder"))
+    with pytest.raises(Incomplete, match=rf"Ray did not start .*Not a directory.*{file}/folder"):
+        connect()

@@ -62,7 +62,7 @@ class SamplingFields(Frozen):
     frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     stop: list[Annotated[str, StringConstraints(min_length=1)]] | None = None
-    regex: str | None = None
+    regex: Annotated[str, StringConstraints(min_length=1)] | None = None
 
     @field_validator("regex")
     @classmethod
@@ -177,7 +177,7 @@ class Resources(Frozen):
     replicas: Annotated[int, Field(ge=1)] = 1
     gpus: Annotated[int, Field(ge=0)] = 1  # per replica; a cluster without GPUs runs the replica on CPUs
     cpus: Annotated[float, Field(gt=0)] = 1.0
-    batch_size: Annotated[int, Field(ge=1)] = 256  # requests in a part
+    batch_size: Annotated[int, Field(ge=1, le=100_000)] = 256  # requests in a part, which an engine's node holds whole
     batches_in_flight: Annotated[int, Field(ge=1)] = 4  # per replica, so that the engine never waits for a part
     hung_after_s: Annotated[float, Field(gt=0)] = 1800.0  # without a finished row, an engine is ended
     restarts: Annotated[int, Field(ge=0)] = 24  # of engines, in one call; a row that kills them takes about five

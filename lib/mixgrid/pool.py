@@ -3,6 +3,7 @@
 import gc
 import logging
 import os
+import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping
@@ -65,6 +66,11 @@ def connect() -> None:
         raise Incomplete(
             f"RAY_ADDRESS={address}: no Ray cluster answers there ({error}); set RAY_AUTH_MODE=token where it wants a "
             "token, or unset RAY_ADDRESS for a Ray here"
+        ) from error
+    except (OSError, RuntimeError) as error:  # of its folder, its ports, or one of its processes
+        raise Incomplete(
+            f"Ray did not start ({error}); see that memory is free, and that its folder can be written and has room "
+            f"({os.environ.get('RAY_TMPDIR', tempfile.gettempdir())}; RAY_TMPDIR names another)"
         ) from error
 
 

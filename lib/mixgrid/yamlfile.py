@@ -77,10 +77,12 @@ class _UniqueLoader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         own = (key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge")  # `<<: *anchor` may be hidden
-        keys = [self.construct_object(key, deep=True) for key in own]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands there twice", node.start_mark)
+        keys: list[Any] = []  # not a set: a list as a key is refused below, in words
+        for place in own:
+            key = self.construct_object(place, deep=True)
+            if key in keys:
+                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands there twice", place.start_mark)
+            keys.append(key)
         return super().construct_mapping(node, deep)
 
 
@@ -94,7 +96,8 @@ def _yaml(path: Path, kind: type[BaseModel]) -> dict[str, Any]:
     try:
         data = yaml.load(text, _UniqueLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date such as 2026-13-45
-        raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+        says = " ".join(str(error).split()).replace('in "<unicode string>", ', "at ")
+        raise UserError(f"{path}: not YAML: {says}") from None
     if not isinstance(data, dict) or not data:
         what = "empty" if not data else f"a {type(data).__name__}"
         keys = " and ".join(f"`{name}:`" for name, field in list(kind.model_fields.items())[:2] if field.is_required())

@@ -151,6 +151,7 @@ def test_a_share_of_nothing_changes_nothing(name: str) -> None:
     [
         ("randm", {}, r"m: there is no switching method 'randm'; did you mean 'random'\?"),
         ("random", {"shar": 0.5}, r"m\.random: there is no option 'shar'; did you mean 'share'\?"),
+        ("phrase", {"max_words": 0}, r"m\.phrase\.max_words: .*greater than or equal to 1"),
         ("random", {"share": 1.5}, r"m\.random\.share: .*less than or equal to 1"),
         ("random", {"language": "en"}, "there is no option 'language'"),
         ("dependency", {}, r"m\.dependency\.parser: .*required"),

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
 
 from mixgrid.errors import UserError
 from mixgrid.languages import language, word_places
@@ -38,7 +40,7 @@ class Phrase:
 
     language: str
     share: Share = 0.5
-    max_words: int = 3
+    max_words: Annotated[int, Field(ge=1)] = 3
     stopwords: str | None = None
     name: ClassVar[str] = "phrase"
     nothing: ClassVar[Reason] = "no_phrase"
