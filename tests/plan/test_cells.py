@@ -61,8 +61,8 @@ def test_an_exception_changes_no_other_run(tmp_path: Path) -> None:
         ({"seeds": [7]}, "key 'leave_out.0.seeds': '7' is not in this grid; Allowed: 1, 2"),
         ({"corpora": ["max"]}, "key 'leave_out.0.corpora': 'max' is not in this grid"),
         ({"model": ["toy"]}, "unknown key 'leave_out.0.model'; did you mean 'models'?"),
-        ({}, "can be asked by task 'satire' with these models and settings"),
-        ({"settings": ["zero-shot"]}, "can be asked by task 'satire' with these models and settings"),
+        ({}, "can be asked by task 'satire' with these models and settings; every cell is left out ("),
+        ({"settings": ["zero-shot"]}, "with these models and settings; every cell is left out ("),
     ],
 )
 def test_an_exception_that_names_nothing_or_leaves_nothing_is_refused(
@@ -114,7 +114,7 @@ def test_a_model_with_a_switch_thinks_and_is_asked_another_request(tmp_path: Pat
 
 
 def test_a_grid_of_thinking_alone_needs_a_model_that_can(tmp_path: Path, root: Path) -> None:
-    with pytest.raises(UserError, match=r"can be asked by task 'dialogue-topic' with these models and settings"):
+    with pytest.raises(UserError, match=r"task 'dialogue-topic' .*; every cell is left out \(no thinking"):
         open_topics(tmp_path, root, settings=["0-shot-thinking"])
 
 

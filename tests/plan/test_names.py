@@ -73,6 +73,16 @@ def test_more_candidates_than_any_vocabulary_has_are_refused(tmp_path: Path) -> 
     assert "grid.yaml: key 'sampling.0.top_k': 1000001 is not right: it should be less than or equal to" in says
 
 
+def test_what_the_items_carry_is_said_where_a_column_was_not_named(tmp_path: Path) -> None:
+    path = small_grid(tmp_path)
+    catalogue = path.parent / "corpora.yaml"
+    catalogue.write_text(catalogue.read_text("utf-8").replace("      label: label\n", ""), "utf-8")
+    with pytest.raises(
+        UserError, match=r"can be asked by task 'satire' .*; items of 'mini' carry text: name the other"
+    ):
+        resolve(path, str(tmp_path / "store"))
+
+
 def test_labels_that_the_task_does_not_know_are_blamed_and_not_the_task(tmp_path: Path) -> None:
     path = small_grid(tmp_path, rows=[{**row, "label": "ironie"} for row in corpus_rows()])
     with pytest.raises(UserError) as caught:

@@ -85,10 +85,9 @@ class Grid:
         for task in self.manifest.tasks:
             if not any(run.task == task for run in found):
                 names = ", ".join(s.corpus for s in self.slices)
-                remedy = "name a corpus of the task, or take the exception back that leaves it out"
                 raise UserError(
                     f"{self.path}: key 'tasks': no item of {names} can be asked by task '{task}' with these models "
-                    f"and settings; {self._strange_labels(TASKS[task]) or remedy}"
+                    f"and settings; {self._left_out(task) or self._strange_labels(TASKS[task]) or self._carried()}"
                 )
         return found
 
@@ -103,6 +102,18 @@ class Grid:
             for key, runs in by_prompts.items()
             for task in [TASKS[key[2]]]
         )
+
+    def _left_out(self, task: str) -> str:
+        """What to do where there are items, and every cell of theirs is left out."""
+        why = sorted({gone.why for gone in self.absent() if gone.task == task})
+        return f"every cell is left out ({'; '.join(why)}): take that back, or name another model" if why else ""
+
+    def _carried(self) -> str:
+        """What to do where the items lack what the task asks about."""
+        fields = ("text", "turns", "topic", "question", "options", "label", "flags", "references")
+        carried = {s.corpus: [name for name in fields if any(getattr(i, name) for i in s.items)] for s in self.slices}
+        said = "; ".join(f"items of '{name}' carry {', '.join(found) or 'nothing'}" for name, found in carried.items())
+        return f"{said}: name the other columns in {self.path.parent / 'corpora.yaml'}, or a corpus of the task"
 
     def _strange_labels(self, task: Task) -> str:
         """What to do where a corpus has labels, and none that the task knows."""
