@@ -134,6 +134,16 @@ def test_selerosa_table_21_has_the_least_loss_bold_and_the_greatest_underlined()
     assert r"\underline{-0.8}" in latex(table)
 
 
+def test_a_difference_that_is_there_alone_is_not_the_greatest_loss_as_well() -> None:
+    (layout,) = (one for one in LAYOUTS if one.name == "cs-selerosa-table-21")
+    every = everything(layout.name, ("one", "two"))
+    kept = [s for s in every if s.model.startswith("two") and s.switching in ("none", "random")]
+    table = fill(layout, kept, [], False)
+    assert table is not None
+    assert len(table.bold) == len(table.rows) > 0
+    assert not table.underlined
+
+
 def test_mixsarc_table_5_marks_the_best_of_a_label_whatever_the_setting() -> None:
     scores = [
         score(task="implicit-meaning", metric="f1_humorous", setting=setting, model=model, value=value)

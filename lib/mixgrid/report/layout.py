@@ -250,7 +250,7 @@ def _top(
     places: Sequence[tuple[int, int]], lines: Sequence[Line], columns: Sequence[Column], best: bool
 ) -> Iterator[tuple[int, int]]:
     values = {(at, place): v for at, place in places if (v := lines[at].cells[place].value) is not None}
-    if values:
+    if values and (best or len(set(values.values())) > 1):  # what is best alone is not the worst as well
         lower = columns[places[0][1]].lower
         found = max(values.values()) if best != lower else min(values.values())
         yield from (place for place, value in values.items() if value == found)
