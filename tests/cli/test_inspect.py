@@ -63,10 +63,14 @@ def test_corpora_lists_licence_tasks_and_whether_files_are_here(tmp_path: Path, 
     place = small_grid(tmp_path).parent
     (one,) = mixgrid("corpora", "--manifests", place, "--json").json
     assert one == {
-        "name": "mini", "licence": "Apache-2.0", "tasks": ["satire"], "files": [str(place / "mini.jsonl")], "here": True
+        "name": "mini", "licence": "Apache-2.0", "tasks": ["satire"], "files": [str(place / "mini.jsonl")],
+        "where": "here",
     }  # fmt: skip
     (place / "mini.jsonl").unlink()
     assert mixgrid("corpora", "--manifests", place).out == "mini: satire; Apache-2.0; not here\n"
+    catalogue = place / "corpora.yaml"
+    catalogue.write_text(catalogue.read_text("utf-8").replace("mini.jsonl", f"hf://datasets/o/n@{'0' * 40}/x.jsonl"))
+    assert mixgrid("corpora", "--manifests", place).out == "mini: satire; Apache-2.0; elsewhere\n"
 
 
 def test_models_are_listed_and_fetched_by_name(tmp_path: Path, mixgrid: Mixgrid) -> None:
@@ -82,7 +86,7 @@ def test_models_are_listed_and_fetched_by_name(tmp_path: Path, mixgrid: Mixgrid)
 def test_the_shipped_catalogues_are_listed(mixgrid: Mixgrid, root: Path) -> None:
     assert "smollm2-135m-instruct" in mixgrid("models", "list", "--manifests", root / "manifests", "--json").json
     shipped = mixgrid("corpora", "--manifests", root / "manifests", "--json").json
-    assert {one["name"]: one["here"] for one in shipped}["satire-sample"]
+    assert {one["name"]: one["where"] for one in shipped}["satire-sample"] == "here"
 
 
 CHECKS = ["python", "ray", "engine", "model", "store", "disk"]

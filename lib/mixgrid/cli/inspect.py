@@ -4,7 +4,7 @@ import importlib.metadata
 import importlib.util
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,7 +68,7 @@ def corpora(manifests: Catalogue = HERE, json: AsJson = False) -> None:
             "licence": corpus.entry.licence,
             "tasks": corpus.entry.tasks,
             "files": [f.path for f in corpus.sources],
-            "here": all("://" in f.path or Path(f.path).exists() for f in corpus.sources),
+            "where": _where([f.path for f in corpus.sources]),
         }
         for name, corpus in load_corpora(_in(manifests, "corpora.yaml")).items()
     ]
@@ -76,7 +76,14 @@ def corpora(manifests: Catalogue = HERE, json: AsJson = False) -> None:
         say_json(rows)
         return
     for row in rows:
-        say(f"{row['name']}: {', '.join(row['tasks'])}; {row['licence']}; {'here' if row['here'] else 'not here'}")
+        say(f"{row['name']}: {', '.join(row['tasks'])}; {row['licence']}; {row['where']}")
+
+
+def _where(paths: Sequence[str]) -> str:
+    """Whether a corpus's files are on this machine; what is on a hub or in a bucket is not looked for."""
+    if any("://" in path for path in paths):
+        return "elsewhere"
+    return "here" if all(Path(path).exists() for path in paths) else "not here"
 
 
 def show(item_id: str, store: StoreUrl = None, namespace: Namespace = "main", json: AsJson = False) -> None:
