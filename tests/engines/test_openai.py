@@ -106,8 +106,8 @@ def test_a_limit_in_the_headers_is_kept_to_without_a_refusal() -> None:
         assert None not in engine.answer(asks(30))
         state = server.state()
     assert state.statuses["429"] == 0
-    # 26 more at ten a second are sent 2.6 s after the first answer, or later: a slow machine only adds. Unpaced: 0.1 s.
-    assert state.arrivals[-1] - state.arrivals[0] > 2.0
+    # Ten a second, once the first four have told. From the first arrival on, a slow machine can only lengthen it.
+    assert state.arrivals[-1] - state.arrivals[0] > 2.4
 
 
 def test_concurrency_is_what_is_declared_at_most() -> None:

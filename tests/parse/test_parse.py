@@ -100,8 +100,6 @@ def test_an_answer_in_a_known_tag_is_read(text: str) -> None:
         "<raspuns>satiră</raspuns>",  # gpt-oss
         "[1] Nota [sic]: <raspuns>satiră</raspuns>",
         "[thinking about it] [analysis: none] ◁cot or not▷ <raspuns>satiră</raspuns>",  # asides
-        "[Reasoning]\nIt mocks.\n[Răspuns]\n<raspuns>satiră</raspuns>",  # headings
-        "[Reasoning]<raspuns>factual</raspuns>[/Reasoning] [ Analysis ] <raspuns>satiră</raspuns>",
         "<|think|><raspuns>factual</raspuns><|/think|><raspuns>satiră</raspuns>",
     ],
 )
@@ -414,11 +412,10 @@ READERS: tuple[tuple[str, Callable[[Raw], Parsed]], ...] = (
     ('{"answer":"C"}', lambda raw: json_field(raw, ["answer"])),
 )
 MARK = st.sampled_from([*DRESSES, *SIGNS, *PAIRS])
-LEFT_OPEN = MARK.filter(lambda mark: not mark[0].startswith("[") or mark[0] == "[think]")  # `[Reasoning]` is a heading
 THOUGHT = st.text().map(lambda text: re.sub(r"[<>\[\]◁▷&{}]", "", text))
 
 
-@given(LEFT_OPEN, st.booleans(), THOUGHT, THOUGHT, FINISH)
+@given(MARK, st.booleans(), THOUGHT, THOUGHT, FINISH)
 def test_no_mark_of_a_thought_that_stays_open_yields_an_answer(
     mark: tuple[str, str], loud: bool, before: str, thought: str, finish: str
 ) -> None:

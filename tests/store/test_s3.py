@@ -60,7 +60,7 @@ def test_a_store_that_cannot_work_is_told_in_seconds(
             Store.open(f"s3://{bucket}/grid").check(write=write)
         assert "\n" not in str(fault.value)
         assert "pw" not in str(fault.value)
-    assert time.monotonic() - started < 60  # boto3's own patience is minutes
+    assert time.monotonic() - started < 15
 
 
 def test_missing_credentials_are_told(s3_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,4 +186,4 @@ def test_a_server_that_never_answers_fails_the_check_in_seconds(
         started = time.monotonic()
         with pytest.raises(UserError, match="is the server up"):
             Store.open("s3://bucket/x").check(write=False)
-    assert time.monotonic() - started < 60  # boto3's own patience is minutes
+    assert time.monotonic() - started < 30

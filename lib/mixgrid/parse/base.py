@@ -152,20 +152,9 @@ def scan(text: str) -> tuple[Found, ...]:
             tags.append(_found(match))
         at = text.find("<", match.end() if match else at + 1)
     if any(sign in text for sign in "[◁&"):
-        tags += [tag for match in _DRESSED.finditer(text) if (tag := _found(match)).name in _THOUGHTS]
-        headings = _headings(text, tags)
-        tags = [tag for tag in tags if tag.start not in headings]
-    return tuple(sorted(tags, key=lambda tag: tag.start))
-
-
-def _headings(text: str, tags: Iterable[Found]) -> set[int]:
-    """Where `[Reasoning]` and the like stand, and no thought is closed after it; `[THINK]` is a mark all the same."""
-    closed = max((tag.start for tag in tags if tag.closing and tag.name in _THOUGHTS), default=-1)
-    return {
-        tag.start
-        for tag in tags
-        if text[tag.start] == "[" and tag.start > closed and fold(text[tag.start + 1 : tag.end - 1]).strip() != "think"
-    }
+        dressed = [tag for match in _DRESSED.finditer(text) if (tag := _found(match)).name in _THOUGHTS]
+        tags = sorted([*tags, *dressed], key=lambda tag: tag.start)
+    return tuple(tags)
 
 
 def _found(match: re.Match[str]) -> Found:
