@@ -28,8 +28,11 @@ class Asked:
         self.closed = True
 
 
+UNASKED = "a purse that knows the answer is asked for no money"
+
+
 class Remembering:
-    """A purse that has answers."""
+    """A purse that has answers, and is asked for nothing else: what is paid for needs no money."""
 
     def __init__(self, known: dict[str, Answer]) -> None:
         self.known, self.closed = known, 0
@@ -38,25 +41,25 @@ class Remembering:
         return {r: a for r, a in self.known.items() if r in request_ids}
 
     def reserve(self, request_id: str, usd: Decimal, wait: bool = True) -> Hold | None:
-        raise NotImplementedError
+        raise AssertionError(UNASKED)
 
     def settle(self, hold: Hold, attempt: Attempt) -> None:
-        raise NotImplementedError
+        raise AssertionError(UNASKED)
 
     def release(self, hold: Hold, attempt: Attempt) -> None:
-        raise NotImplementedError
+        raise AssertionError(UNASKED)
 
     def keep(self, hold: Hold, attempt: Attempt) -> None:
-        raise NotImplementedError
+        raise AssertionError(UNASKED)
 
     def book(self, entries: Sequence[Entry]) -> None:
-        raise NotImplementedError
+        raise AssertionError(UNASKED)
 
     def disown(self, holds: Iterable[Hold]) -> None:
-        raise NotImplementedError
+        raise AssertionError(UNASKED)
 
     def gate(self, provider: str, wait_s: float = 0.0) -> float:
-        raise NotImplementedError
+        raise AssertionError(UNASKED)
 
     def close(self) -> None:
         self.closed += 1

@@ -87,7 +87,7 @@ class Grid:
                 names = ", ".join(s.corpus for s in self.slices)
                 raise UserError(
                     f"{self.path}: key 'tasks': no item of {names} can be asked by task '{task}' with these models "
-                    f"and settings; {self._left_out(task) or self._strange_labels(TASKS[task]) or self._carried()}"
+                    f"and settings; {self._all_absent(task) or self._strange_labels(TASKS[task]) or self._carried()}"
                 )
         return found
 
@@ -103,7 +103,7 @@ class Grid:
             for task in [TASKS[key[2]]]
         )
 
-    def _left_out(self, task: str) -> str:
+    def _all_absent(self, task: str) -> str:
         """What to do where there are items, and every cell of theirs is left out."""
         why = sorted({gone.why for gone in self.absent() if gone.task == task})
         return f"every cell is left out ({'; '.join(why)}): take that back, or name another model" if why else ""
